@@ -74,7 +74,7 @@ def measured(row: str, seed: int, seconds: float, certify: float) -> dict:
     if certify:
         both = same_function(network, found.network, (-4.0, 4.0), seconds=certify)
         result |= {"certified": both.verdict, "tolerance": both.tolerance, "difference": both.difference}
-        result["difference_at_most"] = both.at_most
+        result["difference_at_most"] = both.bound
     weights = "-" if result["weights"] is None else f"{result['weights']:.1e}"
     print(
         f"{row:<20} seed {seed:>3}  {result['seconds']:6.1f} s ({result['cpu']:.1f} s CPU)  "

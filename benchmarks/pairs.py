@@ -52,7 +52,7 @@ def answer(row: dict, folder: Path, seconds: float, device: str) -> dict:
         "at_most": max(found.at_most[k].item() for k in asked),
         "found": max(found.largest[k].item() for k in asked),
         "witness": None if found.witness is None else found.witness.tolist(),
-        "boxes": found.boxes,
+        "boxes": found.parts,
         "reason": found.reason,
         "seconds": time.monotonic() - begin,
     }

@@ -13,7 +13,8 @@ from matplotlib.collections import LineCollection, PolyCollection
 
 import tutelage as tt
 from tutelage.functions import domain
-from tutelage.functions.pieces import extremes, faces, regions
+from tutelage.functions.bounds.pieces import supremum
+from tutelage.functions.pieces import faces, regions
 from tutelage.studies.figures import PALETTE, house_style
 
 teacher = tt.teachers.Levels(inputs=2, hidden=(4, 3), outputs=1, bias=-0.2).build(seeds=[1])
@@ -44,6 +45,6 @@ with house_style():
     path = Path(tempfile.mkdtemp()) / "pieces.png"
     figure.savefig(path)
 
-gap = extremes.exact_deviation(teacher, student, window)
-print(f"they differ by at most {gap.value.item():.4f} on the window, at {gap.at[0].numpy().round(3)}")
+gap = supremum(teacher, student, window)
+print(f"they differ by at most {gap.value:.4f} on the window, at {gap.at.numpy().round(3)}")
 print(f"drawn in {path}")

@@ -13,4 +13,4 @@ for name in gallery.names():
     found = tt.same_function(shown.first, shown.second, shown.domain)
     widths = " and ".join("-".join(map(str, network.widths)) for network in (shown.first, shown.second))
     print(f"{name} ({widths}, {found.domain}): {shown.why}")
-    print(f"    {found.verdict}, no difference above {found.at_most:.1g}: {found.reason}")
+    print(f"    {found.verdict}, no difference above {found.bound:.1g}: {found.reason}")

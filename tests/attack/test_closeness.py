@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from tutelage.errors import TutelageError
-from tutelage.functions import box, difference_bound, supremum, top_class_agreement
+from tutelage.functions import box, difference_bound, top_class_agreement
+from tutelage.functions.bounds.pieces import supremum
 from tutelage.functions.rounding import exact_difference, exact_outputs
 from tutelage.networks import Network
 

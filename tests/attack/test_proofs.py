@@ -166,7 +166,7 @@ def test_no_difference_exceeds_what_compare_said(attack, boxed):
             largest = float(min(max(there), Fraction(1.7e308)))
             assert largest == pytest.approx(min(found.difference, 1.7e308), rel=1e-3), (number, network, other)
         for x, gaps in zip(points, differences(network, other, points, boxed), strict=True):
-            assert found.at_most is None or max(gaps) <= Fraction(found.at_most), (number, network, other, x)
+            assert found.bound is None or max(gaps) <= Fraction(found.bound), (number, network, other, x)
             assert not found.same or max(gaps) <= Fraction(found.tolerance), (number, network, other, x)
     assert {"different", "same and related"} <= verdicts
 

@@ -6,7 +6,11 @@ from torch import nn
 
 import tutelage as tt
 from tutelage.deadline import Deadline
+from tutelage.functions.bounds import ranges
 from tutelage.functions.checks import as_network, bias, in_double, points_for, same_function_space
+from tutelage.functions.identifying import folds, generality, transparency
+from tutelage.functions.matching import aligning
+from tutelage.functions.pieces import counts
 from tutelage.networks import Network
 
 
@@ -110,11 +114,10 @@ def test_complex_points_are_an_error():
         lambda n: tt.functions.match(n, n, torch.ones(3, 2)),
         lambda n: tt.functions.enumerate_regions(n, (-1, 1)),
         lambda n: tt.functions.estimate(n, (-1, 1)),
-        lambda n: tt.functions.generality(n, (-1, 1)),
+        lambda n: generality.generality(n, (-1, 1)),
         lambda n: tt.functions.identifiability(n, (-1, 1)),
-        lambda n: tt.functions.transparency(n, (-1, 1)),
-        lambda n: tt.functions.exact_deviation(n, n, (-1, 1)),
-        lambda n: tt.functions.weight_matched(n, n),
+        lambda n: transparency.transparency(n, (-1, 1)),
+        lambda n: aligning.weight_matched(n, n),
     ],
 )
 def test_what_is_no_network_is_an_error(use):
@@ -152,16 +155,16 @@ def huge():
         (lambda: tt.functions.slice_network(net(), "x", [[1.0, 0.0]]), "origin must be a tensor or an array"),
         (lambda: tt.functions.difference_curve(net(), net(), None, [0.1]), "centre must be a tensor or an array"),
         (lambda: tt.functions.difference_curve(net(), net(), [0.0, 0.0], 0.1), "radii must be a list of numbers"),
-        (lambda: tt.functions.zaslavsky(1.5, 2), r"must be whole numbers of at least 0, got 1\.5 and 2"),
-        (lambda: tt.functions.generality(huge(), (-1, 1)), "multiply to numbers beyond float64"),
+        (lambda: counts.zaslavsky(1.5, 2), r"must be whole numbers of at least 0, got 1\.5 and 2"),
+        (lambda: generality.generality(huge(), (-1, 1)), "multiply to numbers beyond float64"),
         (lambda: tt.functions.identifiability(Network((torch.ones(1, 2, 1),)), (-1, 1)), "the network has none"),
-        (lambda: tt.functions.generality(net(), (-1, 1), patterns=1.5), "patterns must be a whole number of at least"),
-        (lambda: tt.functions.transparency(net(), (-1, 1), upto="x"), "hidden layers 1 .. 1, not 'x'"),
-        (lambda: tt.functions.transparency(net(), (-1, 1), budget=None), "budget must be a whole number of at least"),
-        (lambda: tt.functions.fold_set(regions(), 1, -1), "unit must be from 0 to 2 for this layer, got -1"),
-        (lambda: tt.functions.fold_set(regions(), 1.5), r"layer must be from 1 to 2 for this network, got 1\.5"),
-        (lambda: tt.functions.bounds(net(), (-1, 1)), r"box must be a domain with ends \[1, 2\], got tuple"),
-        (lambda: tt.functions.bounds(net(), square(1, 3)), r"box must be a domain with ends \[1, 2\], got \[1, 3\]"),
+        (lambda: generality.generality(net(), (-1, 1), patterns=1.5), "patterns must be a whole number of at least"),
+        (lambda: transparency.transparency(net(), (-1, 1), upto="x"), "hidden layers 1 .. 1, not 'x'"),
+        (lambda: transparency.transparency(net(), (-1, 1), budget=None), "budget must be a whole number of at least"),
+        (lambda: folds.fold_set(regions(), 1, -1), "unit must be from 0 to 2 for this layer, got -1"),
+        (lambda: folds.fold_set(regions(), 1.5), r"layer must be from 1 to 2 for this network, got 1\.5"),
+        (lambda: ranges.bounds(net(), (-1, 1)), r"box must be a domain with ends \[1, 2\], got tuple"),
+        (lambda: ranges.bounds(net(), square(1, 3)), r"box must be a domain with ends \[1, 2\], got \[1, 3\]"),
         (lambda: tt.functions.check_export(net(), net(), (-1, 1), tolerance="x"), "tolerance must be a number"),
         (lambda: tt.functions.difference_bound(net(), net(), (-1, 1), "x"), "epsilon must be a tensor or an array"),
         (lambda: tt.functions.difference_bound(net(), other(), (-1, 1), threads=-1), "threads must be a whole number"),
@@ -174,8 +177,8 @@ def huge():
         ),
         (lambda: tt.functions.identify(net(), noise=None), "noise must be a number, got None"),
         (lambda: tt.functions.identify(net(), queries="x"), "queries must be a whole number of at least"),
-        (lambda: tt.functions.weight_matched(net(), net().to(dtype=torch.float16)), "must have one precision"),
-        (lambda: tt.functions.weight_matched(net(), net().map(lambda a: a * float("nan"))), "not finite"),
+        (lambda: aligning.weight_matched(net(), net().to(dtype=torch.float16)), "must have one precision"),
+        (lambda: aligning.weight_matched(net(), net().map(lambda a: a * float("nan"))), "not finite"),
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(use, words):
@@ -186,4 +189,4 @@ def test_what_cannot_be_answered_is_one_sentence(use, words):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_matched_by_weights(dtype):
     network = net().to(dtype=dtype)
-    assert tt.functions.weight_matched(network, network).widths == network.widths
+    assert aligning.weight_matched(network, network).widths == network.widths

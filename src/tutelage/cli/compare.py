@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,7 +27,7 @@ from tutelage.cli.options import (
     read_networks,
 )
 from tutelage.cli.progress import share_shown
-from tutelage.cli.questions import Asked, ask, from_property
+from tutelage.cli.questions import Asked, ask, from_property, outputs_at_witness
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
@@ -36,7 +35,7 @@ from tutelage.files import write_atomically
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutelage.functions import Comparison, Domain
+    from tutelage.functions import Answer, Domain
     from tutelage.networks import Network, SparseNetwork
 
     AnyNetwork = Network | SparseNetwork
@@ -152,11 +151,18 @@ def compare(
     sparse = isinstance(first, SparseNetwork) or isinstance(second, SparseNetwork)
     if picture is not None and sparse:
         raise TutelageError("networks with sparse layers cannot be drawn: leave --slice out")
+<<<<<<< HEAD
     if on is not None and on.suffix == ".vnnlib":
         domain: Domain | None
         domain, epsilon = from_property(on, _domain(first.inputs, box, None), epsilon, first)
     else:
         domain = _domain(first.inputs, box, on)
+=======
+    vnnlib = on is not None and on.suffix == ".vnnlib"
+    domain = _domain(first.inputs, box, None if vnnlib else on)
+    if on is not None and vnnlib:
+        domain, epsilon = from_property(on, domain, epsilon, first)
+>>>>>>> side-c
     limit = Deadline.of_command(seconds)
     asked = Asked(epsilon, output, top_1, margin, around, radius, bound, limit, device)
     if asked.anything:
@@ -178,10 +184,10 @@ def compare(
         _draw(picture, *dense, domain, comparison.witness)
     if page is not None:
         drawn = _slice("png", *dense, domain, comparison.witness) if dense and first.inputs > 1 else None
-        words, data = _words(comparison), _data(first, second, comparison)
+        words, data = _words(comparison), _data(comparison)
         write_atomically(page, comparison_page((a.name, b.name), words, data, drawn))
     if as_json:
-        print(json.dumps(_data(first, second, comparison, picture, page)))
+        print(json.dumps(_data(comparison, picture, page)))
     else:
         console = Console()
         for line in _words(comparison, picture, page):
@@ -257,15 +263,7 @@ def _array(numbers: Any) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64)
 
 
-def _both(first: AnyNetwork, second: AnyNetwork, at: Tensor) -> tuple[list[float], list[float]]:
-    """Outputs of both networks at an input, in float64."""
-    from tutelage.functions.rounding import values
-
-    a, b = (values(n, at[None])[0].tolist() for n in (first, second))
-    return a, b
-
-
-def _words(comparison: Comparison, picture: Path | None = None, page: Path | None = None) -> list[str]:
+def _words(comparison: Answer, picture: Path | None = None, page: Path | None = None) -> list[str]:
     from tutelage.functions.checks import rounded_up
 
     over = "" if comparison.bounded else " times max(1, |x|)"
@@ -276,28 +274,25 @@ def _words(comparison: Comparison, picture: Path | None = None, page: Path | Non
         )
         kind = "largest difference, exactly" if comparison.exact else "largest difference found"
         lines += [f"witness: {shown}", f"{kind}: {comparison.difference:.6g}{over}"]
-    if comparison.at_most is not None and not comparison.exact:
-        lines.append(f"bound {rounded_up(comparison.at_most, 3)}{over} proven for all inputs of the domain")
+    if comparison.bound is not None and not comparison.exact:
+        lines.append(f"bound {rounded_up(comparison.bound, 3)}{over} proven for all inputs of the domain")
     lines.append(f"differences up to {comparison.tolerance:.3g}{over} count as equal")
     lines += [f"drawn: {picture}"] if picture else []
     return lines + ([f"written: {page}"] if page else [])
 
 
-def _data(
-    first: AnyNetwork, second: AnyNetwork, comparison: Comparison, picture: Path | None = None, page: Path | None = None
-) -> dict[str, Any]:
+def _data(comparison: Answer, picture: Path | None = None, page: Path | None = None) -> dict[str, Any]:
     relation, witness = comparison.relation, comparison.witness
-    values = None if witness is None else dict(zip(("a", "b"), _both(first, second, witness), strict=True))
     return {
         "verdict": comparison.verdict,
         "domain": comparison.domain,
         "measure": "|a - b|" if comparison.bounded else "|a - b| / max(1, |x|)",
         "max_difference": comparison.difference,
         "exact": comparison.exact,
-        "at_most": comparison.at_most if comparison.at_most is not None and math.isfinite(comparison.at_most) else None,
+        "at_most": comparison.bound,
         "tolerance": comparison.tolerance,
         "witness": None if witness is None else witness.tolist(),
-        "outputs_at_witness": values,
+        "outputs_at_witness": outputs_at_witness(comparison),
         "related": None
         if relation is None
         else {

@@ -111,7 +111,7 @@ def _certified(
         "verdict": both.verdict,
         "tolerance": both.tolerance,
         "difference": both.difference,
-        "difference_at_most": both.at_most,
+        "difference_at_most": both.bound,
     }
 
 

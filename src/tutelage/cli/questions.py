@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,7 +17,7 @@ from tutelage.deadline import NEVER, Deadline
 from tutelage.errors import TutelageError
 
 if TYPE_CHECKING:
-    from tutelage.functions import Closeness, Domain
+    from tutelage.functions import Answer, Domain
     from tutelage.networks import Network, SparseNetwork
 
     AnyNetwork = Network | SparseNetwork
@@ -148,13 +147,12 @@ def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | No
     answers, console = [], Console()
     asked_of = domains(asked, first.inputs, domain)
     for number, (label, where) in enumerate(asked_of):
-        begin = time.monotonic()
         with closing_shown(as_json) as tell:
             limit = asked.limit.share(1 / (len(asked_of) - number))  # what one domain leaves over, the next ones get
             closeness = _answered(first, second, asked, where, limit, tell)
         answers.append(closeness)
         if as_json:
-            print(json.dumps({"label": label.strip(" :"), **_data(first, second, closeness, time.monotonic() - begin)}))
+            print(json.dumps({"label": label.strip(" :"), **_data(closeness)}))
         else:
             for line in _words(label, closeness, asked.top_1):
                 console.print(line, soft_wrap=True, highlight=False, markup=False)
@@ -165,7 +163,7 @@ def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | No
 
 def _answered(
     first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain, limit: Deadline, tell: Any
-) -> Closeness:
+) -> Answer:
     import torch
 
     from tutelage.functions import difference_bound, top_class_agreement
@@ -180,7 +178,7 @@ def _answered(
     return difference_bound(first, second, domain, epsilon, output=asked.output, **common)
 
 
-def _words(label: str, closeness: Closeness, top_1: bool) -> list[str]:
+def _words(label: str, closeness: Answer, top_1: bool) -> list[str]:
     from tutelage.functions.checks import rounded_up
 
     lines = [f"{label}{closeness.verdict}: {closeness.question} on {closeness.domain}", f"why: {closeness.reason}"]
@@ -194,26 +192,25 @@ def _words(label: str, closeness: Closeness, top_1: bool) -> list[str]:
     return lines
 
 
-def _data(first: AnyNetwork, second: AnyNetwork, closeness: Closeness, seconds: float) -> dict[str, Any]:
-    from tutelage.functions.rounding import values
+def outputs_at_witness(answer: Answer) -> dict[str, list[float]] | None:
+    return None if answer.outputs is None else {name: v.tolist() for name, v in zip("ab", answer.outputs, strict=True)}
 
-    witness, at_witness = closeness.witness, None
-    if witness is not None:
-        a, b = (values(n, witness[None])[0].tolist() for n in (first, second))
-        at_witness = {"a": a, "b": b}
+
+def _data(closeness: Answer) -> dict[str, Any]:
+    witness = closeness.witness
     bounds = [m if math.isfinite(m) else None for m in closeness.at_most.tolist()]
     return {
         "verdict": closeness.verdict,
         "question": closeness.question,
         "domain": closeness.domain,
-        "at_most": None if None in bounds else max(m for m in bounds if m is not None),
+        "at_most": closeness.bound,
         "at_most_per_output": bounds,
         "max_difference": closeness.largest.max().item(),
         "max_difference_per_output": closeness.largest.tolist(),
         "witness": None if witness is None else witness.tolist(),
-        "outputs_at_witness": at_witness,
-        "boxes": closeness.boxes,
-        "seconds": round(seconds, 3),
+        "outputs_at_witness": outputs_at_witness(closeness),
+        "boxes": closeness.parts,
+        "seconds": round(closeness.seconds, 3),
         "reason": closeness.reason,
         "not_tried": list(closeness.untried),
     }

@@ -1,32 +1,39 @@
-"""Which function a network is.
+r"""Which function a network is, and whether two networks are the same one.
 
-pieces: its linear regions and what follows from them; pruning: the same function with fewer units; joining: units
-matched, and paths between networks; comparing: whether two networks are the same function; identifying: whether the
-function determines the parameters; querying: the weights of a black box from its values.
+It answers, with a proof or with an input that shows the opposite: are two networks the same function, over all inputs
+or on a domain; how far apart are they at most; do they choose the same class; is an export still the model; what can a
+network do without; which unit of one is which of the other, and is there a path between them; does the function
+determine the parameters, and what are they if only values can be asked for.
+
+Start with :func:`same_function` (two networks, any widths and depths), :func:`prune` (one network, the same function
+with fewer units) and :func:`match` (units of a student to those of its teacher). Every question about two networks is
+answered by one record, :class:`Answer`.
+
+The files, in the order to read them; no file imports from a line below its own.
+
+- ``checks``, ``rounding``, ``domain``, ``answers``: what arguments must be, what rounding can do, where networks are
+  looked at, and what is asked and answered.
+- ``relaxations``: what one unit can do on an interval. ``layers``: two networks as pairs of layers.
+- ``pieces``: the exact linear regions of a network. ``search``: the search for an input at which two networks differ.
+  ``bounds``: bounds that hold for every input; ``bounds.choose`` says which are tried when, and why.
+- ``proofs``: proofs that are stored, and their checker. ``comparing``: the questions about two networks.
+- ``matching``: units matched, and paths between networks. ``pruning``: the same function with fewer units.
+- ``querying``: the weights of a black box from its values. ``identifying``: whether the function determines the
+  parameters (Phuong 2021, chapter 2).
 """
 
-from tutelage.functions.answers import Comparison, Deviation, Supremum
-from tutelage.functions.bounds.normal import Redundancy
-from tutelage.functions.bounds.pieces import supremum
-from tutelage.functions.bounds.ranges import bounds
-from tutelage.functions.comparing.canonical import Orbit, canonical, orbit_size
-from tutelage.functions.comparing.difference import Closeness, difference_bound, difference_curve, top_class_agreement
+from tutelage.functions.answers import Answer
+from tutelage.functions.comparing.canonical import canonical, orbit_size
+from tutelage.functions.comparing.difference import difference_bound, difference_curve, top_class_agreement
 from tutelage.functions.comparing.equivalence import same_function
 from tutelage.functions.comparing.exports import ExportCheck, check_export
-from tutelage.functions.comparing.gallery import Exhibit, exhibit
-from tutelage.functions.comparing.relation import Relation, match_parameters
+from tutelage.functions.comparing.gallery import exhibit
+from tutelage.functions.comparing.relation import match_parameters
 from tutelage.functions.domain import Domain, box, polytope
 from tutelage.functions.identifying.construction import construct
-from tutelage.functions.identifying.dependency import Graph, dependency_graph
-from tutelage.functions.identifying.folds import FoldSet, fold_set
-from tutelage.functions.identifying.generality import generality
-from tutelage.functions.identifying.identifiability import Identifiability, identifiability
-from tutelage.functions.identifying.surfaces import Surface, canonical_surface
-from tutelage.functions.identifying.transparency import Transparency, transparency
-from tutelage.functions.layers.joint import side_by_side
-from tutelage.functions.matching.aligning import weight_matched
+from tutelage.functions.identifying.identifiability import identifiability
 from tutelage.functions.matching.barriers import Barrier, barrier
-from tutelage.functions.matching.channels import ChannelMatching, match_channels
+from tutelage.functions.matching.channels import match_channels
 from tutelage.functions.matching.matching import Matching, match
 from tutelage.functions.matching.paths import (
     Path,
@@ -36,97 +43,59 @@ from tutelage.functions.matching.paths import (
     straight,
     straight_after_matching,
 )
-from tutelage.functions.pieces.counts import Estimate, estimate, zaslavsky
-from tutelage.functions.pieces.extremes import Extremes, exact_deviation, extreme_values
-from tutelage.functions.pieces.faces import Facets, facets, polygons, segments, volumes
+from tutelage.functions.pieces.counts import estimate
+from tutelage.functions.pieces.faces import polygons, segments, volumes
 from tutelage.functions.pieces.regions import Regions, enumerate_regions
 from tutelage.functions.pieces.slices import slice_network
-from tutelage.functions.proofs.certificates import check_certificate, load_certificate, save_certificate
-from tutelage.functions.pruning.channels import ChannelPruning, prune_channels
-from tutelage.functions.pruning.results import Pruning, PruningProof, Samples
+from tutelage.functions.proofs.certificates import check_certificate, save_certificate
+from tutelage.functions.pruning.channels import prune_channels
+from tutelage.functions.pruning.results import Pruning
 from tutelage.functions.pruning.savings import Savings, savings
-from tutelage.functions.pruning.stability import Decided
 from tutelage.functions.pruning.surgery import prune
 from tutelage.functions.querying.reconstruction import Reconstruction, identify
-from tutelage.functions.search.stacks import largest_deviation
 
 __all__ = [
-    "ChannelPruning",
-    "prune_channels",
-    "ChannelMatching",
-    "match_channels",
+    "Answer",
     "Barrier",
-    "accuracy_along",
-    "barrier",
-    "weight_matched",
     "Domain",
-    "Closeness",
-    "Comparison",
-    "Decided",
-    "Deviation",
-    "Estimate",
-    "Exhibit",
     "ExportCheck",
-    "Extremes",
-    "Facets",
-    "FoldSet",
-    "Graph",
-    "Identifiability",
     "Matching",
-    "Orbit",
     "Path",
     "Pruning",
-    "PruningProof",
     "Reconstruction",
-    "Redundancy",
     "Regions",
-    "Relation",
-    "Samples",
     "Savings",
-    "Supremum",
-    "Surface",
-    "Transparency",
-    "bounds",
+    "accuracy_along",
+    "barrier",
     "box",
     "canonical",
-    "canonical_surface",
     "check_certificate",
     "check_export",
     "connect",
     "construct",
-    "dependency_graph",
     "difference_bound",
     "difference_curve",
     "enumerate_regions",
     "estimate",
-    "exact_deviation",
     "exhibit",
-    "extreme_values",
-    "facets",
-    "fold_set",
-    "generality",
     "identifiability",
     "identify",
-    "largest_deviation",
-    "load_certificate",
     "loss_along",
     "match",
+    "match_channels",
     "match_parameters",
     "orbit_size",
     "polygons",
     "polytope",
     "prune",
+    "prune_channels",
     "same_function",
     "save_certificate",
     "savings",
     "segments",
-    "side_by_side",
     "slice_network",
     "straight",
     "straight_after_matching",
-    "supremum",
     "top_class_agreement",
-    "transparency",
     "volumes",
-    "zaslavsky",
 ]

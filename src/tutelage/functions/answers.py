@@ -1,5 +1,6 @@
-"""What is asked about two networks on a box."""
+"""What is asked about two networks, and the one record in which every answer comes."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -9,6 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.errors import InternalError
+from tutelage.functions.checks import rounded_up
+from tutelage.functions.rounding import values
+from tutelage.networks import Network, SparseNetwork
 from tutelage.printing import printed
 
 if TYPE_CHECKING:
@@ -18,8 +23,9 @@ if TYPE_CHECKING:
 Rooms = tuple[Tensor, Tensor]
 OnClosing = Callable[[float, float, int], None]
 """Called with the proven bound, the largest difference found and the number of open parts."""
-Verdict = Literal["holds", "violated", "not decided"]
-Sameness = Literal["same and related", "same, not related", "different", "not decided"]
+Verdict = Literal["same and related", "same, not related", "different", "holds", "violated", "not decided"]
+SAME = "both are the same function"
+"""The question of :func:`same_function`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,81 +88,54 @@ def _lead(outputs: Tensor) -> Tensor:
     return outputs - torch.where(outputs == two[:, :1], two[:, 1:], two[:, :1])
 
 
-@printed
-@dataclass(frozen=True, eq=False)
-class Deviation:
-    """Largest difference of any output that was found.
-
-    Attributes
-    ----------
-    value
-        Per member, [S].
-    at
-        Input at which it was found, [S, d].
-    """
-
-    value: Tensor
-    at: Tensor
-
-
-@printed
-@dataclass(frozen=True, eq=False)
-class Supremum:
-    """Largest difference of any output of two networks.
-
-    Attributes
-    ----------
-    value, at
-        The difference, and the input [d] where it occurs.
-    room
-        How much larger it may be because of rounding.
-    regions
-        Number of regions examined.
-    complete
-        Whether all were examined; otherwise the search ended at a difference that was large enough.
-    each
-        [C]: bound on the difference of every output, rounding included.
-    """
-
-    value: float
-    at: Tensor
-    room: float
-    regions: int
-    complete: bool
-    each: Tensor
-
-
 BY_FORM = 0
 """The number of parts of a proof that compares normal forms instead of bounding parts of the domain."""
 
 
 @printed
 @dataclass(frozen=True, eq=False)
-class Closeness:
-    """Answer to a question about two networks on a bounded domain.
+class Answer:
+    r"""Answer to a question about two networks on a domain: what holds there, and how far that is proved.
 
     Attributes
     ----------
     verdict
-        "holds" (proved for every input of the domain), "violated" (at the witness) or "not decided".
+        Whether they are the same function: "same and related" (by permutation and positive scaling, over all inputs),
+        "same, not related" or "different" (at the witness). A claim about a bounded domain: "holds" (proved for every
+        input) or "violated" (at the witness). Or "not decided".
     question
-        The claim in one sentence.
+        The question in one sentence.
     reason
-        How the verdict was reached, in one sentence.
-    domain
-        The domain in words.
+        How the verdict was reached, in one or two sentences.
+    domain, bounded
+        The domain in words, and whether it is bounded. Over all inputs, differences are divided by
+        :math:`\max(1, |x|_\infty)`.
     at_most
         [C]: no difference of an output exceeds this anywhere on the domain; infinite where nothing was proved.
     largest
         [C]: the largest differences found.
     witness
-        Input [d] that violates the claim; for a bound without limit the input of the largest difference; or None.
-    boxes
+        Input [d] that violates the claim, or at which the networks differ by more than the tolerance; for a bound
+        without limit the input of the largest difference; or None.
+    outputs
+        [C] of both networks at the witness, in float64.
+    exact
+        Whether the largest difference found is the largest there is, up to rounding.
+    tolerance
+        Differences up to this count as equal: the largest of all outputs, or that at the witness of "different"; None
+        where the question has a limit of its own.
+    relation
+        Permutation and scales that relate the networks, where they were looked for.
+    redundancies
+        Units of each network that contribute nothing, as far as they were looked for.
+    parts
         Number of boxes, or of parts with some units on one side of their kinks, that were bounded.
     leaves
         (low, high), each [N, d]: the boxes that the proof consists of, where they were kept.
     untried
         What the search for a witness had no time for: "random points", "corners", "boundaries of units", "an ascent".
+    seconds
+        Time that the answer took.
     """
 
     verdict: Verdict
@@ -165,67 +144,53 @@ class Closeness:
     domain: str
     at_most: Tensor
     largest: Tensor
-    witness: Tensor | None
-    boxes: int
+    witness: Tensor | None = None
+    bounded: bool = True
+    outputs: tuple[Tensor, Tensor] | None = None
+    exact: bool = False
+    tolerance: float | None = None
+    relation: "Relation | None" = None
+    redundancies: "tuple[tuple[Redundancy, ...], tuple[Redundancy, ...]]" = ((), ())
+    parts: int = 0
     leaves: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
     untried: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     def _title(self) -> str:
-        return f"{self.question}: {self.verdict}"
+        return f"{self.question}: {self.verdict} on {self.domain}"
 
     @property
     def holds(self) -> bool:
         return self.verdict == "holds"
 
-
-@printed
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Answer to the question whether two networks are the same function.
-
-    *Same* means that no output differs by more than the tolerance anywhere on the domain; over all inputs, differences
-    are divided by max(1, |x|) with the largest coordinate |x|.
-
-    Attributes
-    ----------
-    verdict
-        "same and related" (by permutation and positive scaling, over all inputs), "same, not related", "different" (at
-        the witness) or "not decided".
-    reason
-        One or two sentences.
-    domain, bounded
-        The domain in words, and whether it is bounded.
-    tolerance
-        Largest tolerance of all outputs; for "different", that at the witness.
-    difference
-        Largest difference known; the supremum over the domain where ``exact``.
-    at_most
-        Smallest number that provably no difference exceeds, or None.
-    exact
-        Whether ``difference`` is the supremum, up to rounding.
-    witness
-        Input [d] at which the networks differ by more than the tolerance, or None.
-    relation
-        Permutation and scales that relate the networks, where they were looked for.
-    redundancies
-        Units of each network that contribute nothing, as far as they were looked for.
-    """
-
-    verdict: Sameness
-    reason: str
-    domain: str
-    bounded: bool
-    tolerance: float
-    difference: float
-    at_most: float | None
-    exact: bool
-    witness: Tensor | None
-    relation: "Relation | None"
-    redundancies: "tuple[tuple[Redundancy, ...], tuple[Redundancy, ...]]" = ((), ())
-
-    def _title(self) -> str:
-        return f"{self.verdict} on {self.domain}"
-
     @property
     def same(self) -> bool:
         return self.verdict.startswith("same")
+
+    @property
+    def difference(self) -> float:
+        """The largest difference found of any output."""
+        return self.largest.max().item()
+
+    @property
+    def bound(self) -> float | None:
+        """The smallest number that provably no difference of any output exceeds, or None."""
+        most = self.at_most.max().item()
+        return most if most < torch.inf else None
+
+    def completed(self, first: Network | SparseNetwork, second: Network | SparseNetwork, since: float) -> "Answer":
+        """With the outputs of both networks at the witness, and the time since a moment of the monotonic clock."""
+        at, both = self.witness, None
+        if at is not None:
+            both = values(first, at[None])[0], values(second, at[None])[0]
+        return replace(self, outputs=both, seconds=time.monotonic() - since)
+
+
+def held_against(at_most: Tensor, gap: Tensor, error: Tensor) -> None:
+    """Raise an internal error where differences found [C], known up to an error, exceed what was proved [C]."""
+    if (gap - error > at_most).any():
+        worst = int((gap - error - at_most).argmax())
+        raise InternalError(
+            f"output {worst} was proved to differ by at most {rounded_up(at_most[worst].item())}, but a search found a "
+            f"difference of {gap[worst].item():.3g}"
+        )

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError, unknown
-from tutelage.functions import Comparison, Domain, Pruning, box, match, prune, same_function
+from tutelage.functions import Answer, Domain, Pruning, box, match, prune, same_function
 from tutelage.functions.checks import rounded_up
 from tutelage.measures.unit_classes import CLASSES
 from tutelage.networks import Network, outputs
@@ -110,15 +110,15 @@ def compared(asked: dict[str, Any], uploads: Uploads) -> dict[str, Any]:
     }
 
 
-def _sentences(comparison: Comparison) -> list[str]:
+def _sentences(comparison: Answer) -> list[str]:
     over = "" if comparison.bounded else " times max(1, |x|)"
     lines = []
     if comparison.witness is not None:
         kind = "The largest difference is" if comparison.exact else "The largest difference found is"
         lines.append(f"{kind} {comparison.difference:.6g}{over}.")
-    if comparison.at_most is not None and not comparison.exact and math.isfinite(comparison.at_most):
+    if comparison.bound is not None and not comparison.exact:
         lines.append(
-            f"No difference exceeds {rounded_up(comparison.at_most, 3)}{over}: proved for all inputs of the domain."
+            f"No difference exceeds {rounded_up(comparison.bound, 3)}{over}: proved for all inputs of the domain."
         )
     return [*lines, f"Differences up to {comparison.tolerance:.3g}{over} count as equal."]
 

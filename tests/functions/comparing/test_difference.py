@@ -75,7 +75,7 @@ def test_units_that_were_removed_or_changed_places_do_not_widen_the_bound(kept, 
     pair = whole, near(reordered(whole, kept), size)
     found = difference_bound(*(pair[::-1] if swapped else pair), (-1, 1), 1e-4, seconds=20)
     assert found.holds
-    assert found.boxes == 1
+    assert found.parts == 1
     assert (found.largest <= found.at_most).all()
 
 
@@ -129,7 +129,7 @@ def test_top_classes_that_agree_and_that_do_not():
 def test_equal_networks_need_no_boxes():
     found = difference_bound(net(0), net(0), (-1, 1), 0.0)
     assert found.holds
-    assert found.boxes == 0
+    assert found.parts == 0
     assert found.at_most.max() == 0
 
 
@@ -207,7 +207,7 @@ def test_units_that_were_turned_round_are_proved_close_by_their_normal_forms():
     found = difference_bound(first, mirrored(first), (-1, 1), 1e-9, seconds=20)
     assert found.verdict == "holds"
     assert found.reason == "one is the other with units moved, scaled, removed or merged, up to rounding"
-    assert found.boxes == 0
+    assert found.parts == 0
     bound = difference_bound(first, mirrored(first), (-1, 1), enough=1e-9, seconds=20)
     assert bound.holds
     assert bound.at_most.max() <= 1e-9

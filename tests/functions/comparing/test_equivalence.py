@@ -54,7 +54,7 @@ def test_copies_are_related(random_net, seed, activation, widths, boxed):
     assert found.verdict == "same and related"
     assert found.same
     assert found.relation.holds.all()
-    assert found.at_most <= found.tolerance
+    assert found.bound <= found.tolerance
     assert found.witness is None
 
 
@@ -72,7 +72,7 @@ def test_a_weight_moved_by_a_millionth_is_found(random_net, seed, activation, de
     if found.verdict == "different":
         assert gap(a, b, found) == pytest.approx(found.difference, rel=1e-6)
         assert found.difference > found.tolerance
-        assert found.at_most >= found.difference
+        assert found.bound >= found.difference
         assert domain is None or (found.witness.abs() <= 1).all()
     else:  # the unit does nothing: the exact supremum over the domain says so too
         assert found.verdict == "same, not related"
@@ -105,7 +105,7 @@ def test_random_networks_differ_and_the_supremum_is_given(random_net, seed, firs
     assert again.verdict == "different"
     if boxed:
         assert again.difference == pytest.approx(found.difference, rel=1e-9)
-        assert found.difference <= found.at_most < found.difference + 1e-9
+        assert found.difference <= found.bound < found.difference + 1e-9
 
 
 @pytest.mark.parametrize("domain", [None, (-1, 1), (-5, 2)])
@@ -113,7 +113,7 @@ def test_other_algorithms_for_one_function_are_proved_equal_from_all_regions(dom
     found = same_function(largest_of_three((0, 1, 2)), largest_of_three((2, 0, 1)), domain)
     assert found.verdict == "same, not related"
     assert "regions of both together" in found.reason
-    assert found.at_most <= found.tolerance < 1e-9
+    assert found.bound <= found.tolerance < 1e-9
 
 
 def test_beyond_the_budget_nothing_is_claimed():
@@ -121,7 +121,7 @@ def test_beyond_the_budget_nothing_is_claimed():
     assert found.verdict == "not decided"
     assert not found.same
     assert found.witness is None
-    assert found.at_most > found.tolerance
+    assert found.bound > found.tolerance
     for words in ("was not proved", "budget", "slice"):
         assert words in found.reason
 
@@ -166,7 +166,7 @@ def test_a_told_tolerance_is_what_counts(random_net):
     assert same_function(a, b, (-1, 1)).verdict == "different"
     near = same_function(a, b, (-1, 1), tolerance=0.01)
     assert near.verdict == "same, not related"
-    assert near.at_most <= 0.01
+    assert near.bound <= 0.01
     assert same_function(a, b, (-1, 1), tolerance=1e-6).verdict == "different"
     assert same_function(a, b, tolerance=0.01).same
     assert same_function(a, moved(a, 1), tolerance=0.0).verdict == "same and related"
@@ -258,7 +258,7 @@ def test_leaky_networks_are_bounded_with_their_own_slope(random_net, slope, larg
         found = same_function(a, b, (-1, 1))
         assert found.verdict == "different"
         assert found.difference == pytest.approx(1e-4 * large, rel=1e-6)
-        assert found.difference <= found.at_most
+        assert found.difference <= found.bound
         assert same_function(a, moved(a, seed), (-1, 1)).same
 
 
@@ -267,7 +267,7 @@ def test_a_time_limit_leaves_the_question_undecided():
     found = same_function(a, b, seconds=0)
     assert found.verdict == "not decided"
     assert "the time limit of 0 seconds was reached" in found.reason
-    assert found.at_most is None
+    assert found.bound is None
     told = []
     assert same_function(a, b, (-1, 1), seconds=600, on_progress=told.append).same
     assert told == sorted(told)

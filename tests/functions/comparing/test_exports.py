@@ -87,7 +87,7 @@ def test_bounding_ends_where_the_tolerance_is_proved():
     tight = difference_bound(network, close, (-1, 1), seconds=5)
     assert found.verdict == "passes"
     assert tight.at_most.max() < found.closeness.at_most.max() <= 0.5
-    assert found.closeness.boxes < tight.boxes
+    assert found.closeness.parts < tight.parts
 
 
 @pytest.mark.parametrize("enough", [-1.0, float("nan"), "much", float("inf")])

@@ -41,7 +41,7 @@ def test_an_exhibit_is_the_same_not_related_and_explained(name, dtype):
         found = same_function(shown.first.to(dtype=dtype), shown.second.to(dtype=dtype), shown.domain)
         assert found.verdict == "same, not related", found.reason
         assert NAMED[name] in {r.kind for each in found.redundancies for r in each}
-        assert found.at_most <= found.tolerance
+        assert found.bound <= found.tolerance
         assert found.relation is None
 
 

@@ -32,7 +32,7 @@ def test_split_units_are_proved_to_be_the_same_on_the_whole_box_at_once():
         assert joined(first, second).widths.tolist() == [3, 4, 2]
         found = difference_bound(first, second, (-1, 1), 1e-5)
         assert found.holds
-        assert found.boxes == 1
+        assert found.parts == 1
 
 
 def test_a_join_that_is_a_little_off_is_found():

@@ -8,7 +8,8 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from tutelage.errors import TutelageError
-from tutelage.functions import barrier, weight_matched
+from tutelage.functions import barrier
+from tutelage.functions.matching.aligning import weight_matched
 from tutelage.functions.matching.barriers import _repaired
 from tutelage.networks import Network, forward, outputs
 

@@ -27,7 +27,7 @@ def proof(tmp_path):
     ends = -torch.ones(2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
     epsilon = 1.1 * difference_bound(first, second, ends).at_most.max().item()
     found = difference_bound(first, second, ends, epsilon, keep=True)
-    assert found.boxes > 3
+    assert found.parts > 3
     path = tmp_path / "proof.json"
     save_certificate(found, [epsilon] * 2, path)
     return first, second, ends, path

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage.deadline import Deadline
-from tutelage.functions import bounds, prune
+from tutelage.functions import prune
+from tutelage.functions.bounds.ranges import bounds
 from tutelage.functions.domain import box_for
 from tutelage.functions.pruning import stability
 from tutelage.functions.pruning.redundancy import Work, colinear

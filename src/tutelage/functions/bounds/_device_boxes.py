@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tutelage.functions.bounds._zonotopes import LARGEST
-from tutelage.functions.layers.pairs import Pair
+from tutelage.functions.layers.pairs import Pair, layers_of
 from tutelage.functions.relaxations import lines, mean_slope
 from tutelage.functions.rounding import EPS, UNDERFLOW, down, up
 
@@ -44,12 +44,13 @@ class DeviceBounds:
         self.margin, self.device = margin, device
         self.limits = limits
         self.left = [(float(a), float(b)) for a, b in zip(pair.left_f, pair.left_g, strict=True)]
-        self.layers, w_at, b_at = [], 0, 0
-        for m, n in zip(pair.widths[:-1].tolist(), pair.widths[1:].tolist(), strict=True):
-            ws = (w[w_at : w_at + n * m].reshape(n, m) for w in (pair.wf, pair.wg, pair.wd))
-            bs = (b[b_at : b_at + n] for b in (pair.bf, pair.bd, pair.slack_f, pair.slack_g))
-            self.layers.append(tuple(torch.from_numpy(a.copy()).to(device) for a in (*ws, *bs)))
-            w_at, b_at = w_at + n * m, b_at + n
+        self.layers = [
+            tuple(
+                torch.from_numpy(a.copy()).to(device)
+                for a in (layer.wf, layer.wg, layer.wd, layer.bf, layer.bd, layer.slack_f, layer.slack_g)
+            )
+            for layer in layers_of(pair)
+        ]
 
     @torch.no_grad()
     def __call__(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,13 +10,55 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutelage.functions.bounds._sparse_ranges import LinesAround
-from tutelage.functions.bounds.intervals import around
-from tutelage.functions.layers.sparse import LayerPair
+from tutelage.functions.bounds.intervals import Ranges, around
+from tutelage.functions.layers.pairs import LayerPair
+from tutelage.functions.relaxations import difference_line, lines
 from tutelage.functions.rounding import EPS, UNDERFLOW
 from tutelage.networks.graphs.values import Map
 
 _FULL = 0.08  # share of entries above which rows are multiplied as dense ones
+
+
+@dataclass(frozen=True, eq=False)
+class LinesAround:
+    """LinesAround on one layer: s f + o >= sigma(f) >= t f, and a d + b f + c above and below sigma(f) - sigma(g).
+
+    Every array is [n]; sizes_f and sizes_d are the largest sizes of f and d before, above_f and above_d after the
+    activation.
+    """
+
+    s: np.ndarray
+    o: np.ndarray
+    t: np.ndarray
+    upper: list[np.ndarray]
+    lower: list[np.ndarray]
+    sizes_f: np.ndarray
+    sizes_d: np.ndarray
+
+
+def lines_around(layer: LayerPair, ranges: Ranges) -> LinesAround:
+    """LinesAround that hold on given ranges."""
+    (lf, uf), (lg, ug), (ld, ud) = ranges.f, ranges.g, ranges.d
+    (s, o, t, _), (sg, og, tg, _) = lines(lf, uf, layer.left_f), lines(lg, ug, layer.left_g)
+    # from both networks: f <= s f + o and g >= tg g, where g = f - d
+    upper, lower = [tg, s - tg, o.copy()], [sg, t - sg, -og]
+    # s - tg rounded: its error times the size of f is part of the offset
+    room = EPS * 4 * np.maximum(np.abs(lf), np.abs(uf)) * 2
+    upper[2], lower[2] = upper[2] + room, lower[2] - room
+    if layer.left_f == layer.left_g:
+        left = layer.left_f
+        up, down = difference_line(ld, ud, left, True), difference_line(ld, ud, left, False)
+        narrow = up[1] - down[1] <= upper[2] - lower[2]
+        none, straight = np.zeros_like(lf), ranges.straight(layer)
+        upper, lower = _chosen(narrow, [up[0], none, up[1]], upper), _chosen(narrow, [down[0], none, down[1]], lower)
+        slope = np.where((lf >= 0) | (left == 1), 1.0, left)
+        upper, lower = (_chosen(straight, [slope, none, none], line) for line in (upper, lower))
+    sizes = [np.maximum(np.abs(a), np.abs(b)) for a, b in (ranges.f, ranges.d)]
+    return LinesAround(s, o, t, upper, lower, sizes[0], sizes[1])
+
+
+def _chosen(where: np.ndarray, first: list[np.ndarray], second: list[np.ndarray]) -> list[np.ndarray]:
+    return [np.where(where, a, b) for a, b in zip(first, second, strict=True)]
 
 
 @dataclass

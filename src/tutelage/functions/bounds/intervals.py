@@ -1,5 +1,6 @@
 """Intervals of two networks and of their difference: the cheapest bounds, for networks too large for better ones."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,84 +10,109 @@ from tutelage.deadline import NEVER, Deadline, OutOfTime
 from tutelage.functions.answers import Question
 from tutelage.functions.bounds.backward import Layers, hidden_ranges
 from tutelage.functions.interruptible import interruptible
-from tutelage.functions.layers.pairs import Pair
-from tutelage.functions.relaxations import Ends, difference_image, image
+from tutelage.functions.layers.pairs import LayerPair
+from tutelage.functions.relaxations import Ends, apart, difference_image, image
 from tutelage.functions.rounding import EPS, UNDERFLOW
 from tutelage.functions.search.hunt import Hunt
 
-Ranges = list[tuple[np.ndarray, np.ndarray]]
-"""Lower and upper bounds [n] of the pre-activations of f in every hidden layer."""
+Middle = tuple[np.ndarray, np.ndarray]
+"""Centre and radius."""
 
 
-def backward_ranges(pair: Pair, low: np.ndarray, high: np.ndarray) -> Ranges | None:
-    """Ranges of f by linear bounds substituted backwards: far tighter than intervals, and dearer.
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Lower and upper ends [n] of f and d in one layer, those of g = f - d, and whether g is at least 0 [n]."""
+
+    f: Ends
+    d: Ends
+    positive_g: np.ndarray
+
+    @property
+    def g(self) -> Ends:
+        low, high = apart(self.f, self.d)
+        return np.where(self.positive_g, np.maximum(low, 0.0), low), high
+
+    def straight(self, layer: LayerPair) -> np.ndarray:
+        """Which units [n] are on one side of their kink in both networks."""
+        f, g = self.f, self.g
+        on = ((f[0] >= 0) | (layer.left_f == 1)) & ((g[0] >= 0) | (layer.left_g == 1))
+        return on | ((f[1] <= 0) & (g[1] <= 0) & (layer.left_f == layer.left_g))
+
+
+def by_intervals(layer: LayerPair, f: Middle, d: Middle) -> Ranges:
+    """Ranges of one layer from those of the features below."""
+    wf, wg, wd = layer.sizes
+    zero = np.zeros(len(layer.bf))
+    slack = layer.slack_f + layer.slack_g
+    new_d = plus(times(layer.wg, d, wg), times(layer.wd, f, wd), layer.bd, slack, layer.terms)
+    new_f = plus(times(layer.wf, f, wf), (zero, zero, zero), layer.bf, layer.slack_f, layer.terms)
+    low, high = ends(new_f)
+    low = np.where(layer.positive_f, np.maximum(low, 0.0), low)
+    return Ranges((low, high), ends(new_d), layer.positive_g)
+
+
+def backward_ranges(layers: list[LayerPair], low: np.ndarray, high: np.ndarray) -> list[Ends] | None:
+    """Ranges of f in every hidden layer by linear bounds substituted backwards: far tighter than intervals, and dearer.
 
     None where f has activations of several kinds or weights that were rounded.
     """
-    if pair.slack_f.any() or (pair.left_f != pair.left_f[:1]).any() or len(pair.widths) < 3:
+    kinds = {layer.left_f for layer in layers[:-1]}
+    if len(kinds) != 1 or any(layer.slack_f.any() for layer in layers):
         return None
-    weights, biases, w_at, b_at = [], [], 0, 0
-    for m, n in zip(pair.widths, pair.widths[1:], strict=False):
-        weights.append(torch.from_numpy(pair.wf[w_at : w_at + n * m].reshape(n, m)))
-        biases.append(torch.from_numpy(pair.bf[b_at : b_at + n]))
-        w_at, b_at = w_at + n * m, b_at + n
+    weights, biases = (
+        tuple(torch.from_numpy(a) for a in arrays) for arrays in zip(*((l.wf, l.bf) for l in layers), strict=True)
+    )
     centre, radius = (torch.from_numpy(a) for a in around(low, high))
-    lows, highs, _ = hidden_ranges(Layers(tuple(weights), tuple(biases), float(pair.left_f[0]), centre, radius))
+    lows, highs, _ = hidden_ranges(Layers(weights, biases, kinds.pop(), centre, radius))
     return [(a.numpy(), b.numpy()) for a, b in zip(lows, highs, strict=True)]
 
 
 def interval_bounds(
-    pair: Pair, low: np.ndarray, high: np.ndarray, ranges: Ranges | None = None, deadline: Deadline = NEVER
+    layers: list[LayerPair],
+    low: np.ndarray,
+    high: np.ndarray,
+    ranges: list[Ends] | None = None,
+    deadline: Deadline = NEVER,
 ) -> np.ndarray:
     """Bounds [C] on the difference of every output over a box [d], rounded outwards; infinite on overflow.
 
-    ranges: of f, where better ones than intervals are known.
+    ranges: of f in every hidden layer, where better ones than intervals are known.
     """
-    f = around(low, high)
-    d = np.zeros_like(low), np.zeros_like(low)
-    w_at, b_at, widths = 0, 0, pair.widths
-    for layer in range(len(widths) - 1):
+    f, d = around(low, high), around(np.zeros_like(low), np.zeros_like(low))
+    for number, layer in enumerate(layers):
         deadline.check()
-        n, m = widths[layer + 1], widths[layer]
-        wf, wg, wd = (w[w_at : w_at + n * m].reshape(n, m) for w in (pair.wf, pair.wg, pair.wd))
-        bf, bd, slack_f, slack_g = (b[b_at : b_at + n] for b in (pair.bf, pair.bd, pair.slack_f, pair.slack_g))
-        w_at, b_at = w_at + n * m, b_at + n
-        d = plus(times(wg, d), times(wd, f), bd, slack_f + slack_g, m)
-        f = plus(times(wf, f), (np.zeros(n), np.zeros(n), np.zeros(n)), bf, slack_f, m)
-        if layer < len(widths) - 2:
-            range_f = ends(f)
-            if ranges is not None:
-                range_f = np.maximum(range_f[0], ranges[layer][0]), np.minimum(range_f[1], ranges[layer][1])
-            f, d = after(range_f, ends(d), pair.left_f[layer], pair.left_g[layer])
-    size = d[1] + np.abs(d[0])
-    return np.where(np.isfinite(size), size * (1 + 4 * EPS), np.inf)
+        met = by_intervals(layer, f, d)
+        if number < len(layers) - 1:
+            known = met.f if ranges is None else ranges[number]
+            range_f = np.maximum(met.f[0], known[0]), np.minimum(met.f[1], known[1])
+            f, d = after(range_f, met.d, layer.left_f, layer.left_g)
+    size = np.maximum(np.abs(met.d[0]), np.abs(met.d[1]))
+    return np.where(np.isfinite(size), size, np.inf)
 
 
 _UNITS = 4096  # the most hidden units whose ranges are bounded backwards
 
 
-def bounded_at_once(pair: Pair, question: Question, hunt: Hunt, deadline: Deadline = NEVER) -> torch.Tensor:
+def bounded_at_once(
+    layers: list[LayerPair], question: Question, hunt: Hunt, deadline: Deadline = NEVER
+) -> torch.Tensor:
     """Bounds [C] on the difference over the whole box: by intervals, then with better ranges of f where these help.
 
     A deadline that passes before the intervals are done raises OutOfTime; later it leaves out the better ranges.
     """
     low, high = hunt.low.numpy(), hunt.high.numpy()
-    bounds = torch.from_numpy(interval_bounds(pair, low, high, deadline=deadline))
-    if (bounds <= question.limits).all() or pair.widths[1:-1].sum() > _UNITS:
+    bounds = torch.from_numpy(interval_bounds(layers, low, high, deadline=deadline))
+    if (bounds <= question.limits).all() or sum(len(layer.bf) for layer in layers[:-1]) > _UNITS:
         return bounds
     try:
-        with interruptible(deadline, len(pair.wf)):
-            ranges = backward_ranges(pair, low, high)
+        with interruptible(deadline, sum(layer.wf.size for layer in layers)):
+            ranges = backward_ranges(layers, low, high)
         if ranges is not None:
-            better = interval_bounds(pair, low, high, ranges, deadline)
+            better = interval_bounds(layers, low, high, ranges, deadline)
             bounds = torch.minimum(bounds, torch.from_numpy(better))
     except OutOfTime:
         pass
     return bounds
-
-
-Middle = tuple[np.ndarray, np.ndarray]
-"""Centre and radius."""
 
 
 def around(low: np.ndarray, high: np.ndarray) -> Middle:

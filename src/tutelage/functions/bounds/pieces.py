@@ -7,14 +7,13 @@ measure is its size where max(t, |y|) = 1: on 2 d + 1 faces of a box, each a bou
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions.answers import Supremum
 from tutelage.functions.bounds.ranges import bounds, underflow
 from tutelage.functions.bounds.sensitivity import gains, reach, rounding
 from tutelage.functions.checks import bias
@@ -25,10 +24,38 @@ from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
 from tutelage.functions.pieces.slices import slice_network
 from tutelage.functions.rounding import ROUNDING, gamma
 from tutelage.networks import Network, outputs
+from tutelage.printing import printed
 
 _BUDGETS = (1_000, 8_000, 64_000, 512_000, 4_096_000)  # regions, tried in turn where there is a time limit
 _LONGER = 8  # times as long a budget takes as the one before
 _COARSER = (1, 16, 256)  # times the rounding error: tried in turn where boundaries are too close to be told apart
+
+
+@printed
+@dataclass(frozen=True, eq=False)
+class Supremum:
+    """Largest difference of any output of two networks.
+
+    Attributes
+    ----------
+    value, at
+        The difference, and the input [d] where it occurs.
+    room
+        How much larger it may be because of rounding.
+    regions
+        Number of regions examined.
+    complete
+        Whether all were examined; otherwise the search ended at a difference that was large enough.
+    each
+        [C]: bound on the difference of every output, rounding included.
+    """
+
+    value: float
+    at: Tensor
+    room: float
+    regions: int
+    complete: bool
+    each: Tensor
 
 
 def upper_bound(first: Network, second: Network, domain: Domain | None) -> Tensor:

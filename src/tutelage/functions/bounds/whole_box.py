@@ -1,16 +1,23 @@
 """The differences of two networks with sparse layers bounded on a box: intervals first, then backwards where time
 allows."""
 
-from dataclasses import dataclass, field
+import heapq
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from tutelage.deadline import Deadline
-from tutelage.functions.bounds._sparse_ranges import LinesAround, Ranges, by_intervals, lines_around
-from tutelage.functions.bounds.backward_pairs import Rows, chosen, combined, upper_bounds
-from tutelage.functions.bounds.intervals import Middle, after, around
-from tutelage.functions.layers.sparse import LayerPair
+from tutelage.functions.answers import OnClosing, Question
+from tutelage.functions.bounds.backward_pairs import LinesAround, Rows, chosen, combined, lines_around, upper_bounds
+from tutelage.functions.bounds.branch_inputs import MOST_INPUTS
+from tutelage.functions.bounds.intervals import Middle, Ranges, after, around, by_intervals
+from tutelage.functions.domain import Domain
+from tutelage.functions.layers.pairs import LayerPair
+from tutelage.functions.layers.sparse import SparsePair, joined
 from tutelage.functions.relaxations import Ends
+from tutelage.functions.search.sparse import SparseHunt
 
 _CHUNK = 2_000_000  # entries of the coefficients that are substituted at a time
 _SHARE = 0.85  # of the time for the ranges of hidden units
@@ -99,3 +106,92 @@ def bounded(layers: list[LayerPair], low: np.ndarray, high: np.ndarray, deadline
     share = None if deadline.seconds is None else max(0.0, deadline.left * _SHARE)
     box.work(Deadline(share))
     return box
+
+
+def decide_sparse(
+    hunt: SparseHunt,
+    deadline: Deadline,
+    on_progress: OnClosing | None = None,
+) -> tuple[Tensor, bool, int]:
+    """Bounds [C] on the differences, whether the answer is yes, and how many parts were bounded: one box."""
+    pair, question = hunt.sparse, hunt.question
+    top = _top_class(pair, hunt.domain)
+
+    def proved(box: BoxBounds) -> bool:
+        bounds = torch.from_numpy(box.differences())
+        if on_progress:
+            on_progress(float(bounds.max()), float(hunt.largest.max()), 1)
+        best.append(bounds)
+        if question.margin is None:
+            return bool((bounds <= question.limits).all())
+        f, g = box.leads(top)
+        return bool((f < question.margin).all() and (g < 0).all())
+
+    best: list[Tensor] = []
+    layers = joined(*pair)
+    rooms = [n.error(hunt.low, hunt.high).numpy() for n in pair]
+    top_layer = layers[-1]
+    layers[-1] = replace(top_layer, slack_f=top_layer.slack_f + rooms[0], slack_g=top_layer.slack_g + rooms[1])
+    low, high = hunt.low.numpy(), hunt.high.numpy()
+    few = int((high > low).sum()) <= MOST_INPUTS
+    whole = Deadline(0.0) if few else deadline
+    box = bounded(layers, low, high, whole, proved)
+    done, parts = proved(box), 1
+    at_most = torch.stack(best).amin(0)
+    if few and not done:
+        done, divided_bounds, parts = _divided(layers, hunt, box, at_most, deadline, on_progress)
+        at_most = torch.minimum(at_most, divided_bounds)
+    return at_most, done, parts
+
+
+def _divided(
+    layers: list[LayerPair],
+    hunt: SparseHunt,
+    box: BoxBounds,
+    at_most: Tensor,
+    deadline: Deadline,
+    on_progress: OnClosing | None,
+) -> tuple[bool, Tensor, int]:
+    """Branch and bound on few inputs: whether every part is proved, bounds [C], and how many parts were bounded."""
+    question, closed, parts = hunt.question, torch.zeros_like(at_most), 1
+    waiting = [(_missing(question, at_most, box, hunt), 0, box.low, box.high, at_most)]
+    while waiting and not (deadline.passed or hunt.refuted):
+        _, _, low, high, above = heapq.heappop(waiting)
+        middle = 0.5 * low + 0.5 * high
+        side = int(np.argmax((high - low) / hunt.widths))
+        if not low[side] < middle[side] < high[side]:
+            heapq.heappush(waiting, (-np.inf, parts, low, high, above))
+            break
+        for upper in (False, True):
+            a, b = low.copy(), high.copy()
+            (a if upper else b)[side] = middle[side]
+            part = BoxBounds(layers, a, b)
+            part.work(Deadline(max(0.0, deadline.left)) if deadline.seconds is not None else Deadline(None))
+            bounds = torch.minimum(torch.from_numpy(part.differences()), above)
+            missing, parts = _missing(question, bounds, part, hunt), parts + 1
+            if missing >= 0:  # minus what is missing: a heap gives the smallest first
+                closed = torch.maximum(closed, bounds)
+            else:
+                hunt.look(torch.from_numpy(0.5 * a + 0.5 * b)[None])
+                heapq.heappush(waiting, (missing, parts, a, b, bounds))
+        if on_progress:
+            most = max([closed, *(w[4] for w in waiting)], key=lambda t: float(t.max()))
+            on_progress(float(most.max()), float(hunt.largest.max()), len(waiting))
+    for *_, bounds in waiting:
+        closed = torch.maximum(closed, bounds)
+    return not waiting, closed, parts
+
+
+def _missing(question: Question, bounds: Tensor, box: BoxBounds, hunt: SparseHunt) -> float:
+    """Minus what is missing for a proof on a box: at least 0 where it is proved."""
+    if question.margin is None:
+        asked = question.limits < torch.inf
+        return min(0.0, -float((bounds[asked] - question.limits[asked]).max()))
+    centre = torch.from_numpy(0.5 * box.low + 0.5 * box.high)[None]
+    f, g = box.leads(int(hunt.sparse[0].at(centre)[0].argmax()))
+    lead = max(float(np.max(f - question.margin)), float(np.max(g)))
+    return 0.0 if (f < question.margin).all() and (g < 0).all() else -max(lead, 5e-324)
+
+
+def _top_class(pair: SparsePair, domain: Domain) -> int:
+    return int(pair[0].at(domain.centre[None])[0].argmax())

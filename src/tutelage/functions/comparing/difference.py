@@ -1,5 +1,6 @@
 """Questions about two networks on a bounded domain: how far apart they are, and whether their top classes agree."""
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,24 +9,21 @@ from torch import Tensor
 
 from tutelage.arrays import doubles
 from tutelage.deadline import Deadline
-from tutelage.errors import InternalError, TutelageError
-from tutelage.functions.answers import BY_FORM, Closeness, OnClosing, Question, Verdict
+from tutelage.errors import TutelageError
+from tutelage.functions.answers import BY_FORM, Answer, OnClosing, Question, Verdict
 from tutelage.functions.bounds.branch_inputs import compile_bounds
-from tutelage.functions.bounds.choose import _bounded_whole, decide, decide_sparse
+from tutelage.functions.bounds.choose import bounded_whole, decide
 from tutelage.functions.checks import (
     as_network,
     as_number,
     chosen_device,
     in_double,
     points_for,
-    rounded_up,
     same_function_space,
     slopes,
 )
 from tutelage.functions.domain import Domain, Ends, as_domain, in_words
-from tutelage.functions.layers.pairs import reading_errors
-from tutelage.functions.layers.sparse import SparsePair, equal, sparse_pair
-from tutelage.functions.rounding import difference_with_error
+from tutelage.functions.layers.sparse import SparsePair, equal, reading_errors, sparse_pair
 from tutelage.functions.search.hunt import Hunt
 from tutelage.functions.search.sparse import SparseHunt
 from tutelage.networks import Network, SparseNetwork
@@ -53,7 +51,7 @@ def difference_bound(
     keep: bool = False,
     points: Tensor | None = None,
     on_progress: OnClosing | None = None,
-) -> Closeness:
+) -> Answer:
     """Bound how far two networks are apart on a bounded domain, or decide whether they stay within epsilon.
 
     Parameters
@@ -85,7 +83,7 @@ def difference_bound(
 
     Returns
     -------
-    Closeness
+    Answer
         Bounds hold in exact arithmetic of the stored weights: rounding is accounted for.
 
     Examples
@@ -123,7 +121,7 @@ def top_class_agreement(
     keep: bool = False,
     points: Tensor | None = None,
     on_progress: OnClosing | None = None,
-) -> Closeness:
+) -> Answer:
     """Decide whether two classifiers have the same top class everywhere on a bounded domain.
 
     Parameters
@@ -151,7 +149,7 @@ def top_class_agreement(
 
     Returns
     -------
-    Closeness
+    Answer
         It holds where no output of the second network exceeds its output for the top class of the first; a tie counts
         as agreement.
 
@@ -177,7 +175,7 @@ def difference_curve(
     radii: Sequence[float],
     *,
     seconds: float = 10.0,
-) -> list[Closeness]:
+) -> list[Answer]:
     """How far two networks are apart in boxes of growing size around an input.
 
     Parameters
@@ -193,7 +191,7 @@ def difference_curve(
 
     Returns
     -------
-    list of Closeness
+    list of Answer
         One bound per radius.
     """
     centre = doubles(centre, "centre").detach().cpu()
@@ -247,8 +245,9 @@ def _answer(
     keep: bool,
     points: Tensor | None,
     on_progress: OnClosing | None,
-) -> Closeness:
-    """Cheap answers first: equal weights, an input that refutes the claim, then branch and bound."""
+) -> Answer:
+    """Cheap answers first: equal weights, an input that refutes the claim, then bounds."""
+    begun = time.monotonic()
     inputs, device = pair[0].inputs, chosen_device(device)
     domain = as_domain(domain, inputs, flat=True)
     if domain.dimension != inputs:
@@ -257,55 +256,27 @@ def _answer(
         )
     data = None if points is None else points_for(pair[0], points)[0]
     if isinstance(pair[0], SparseNetwork):
-        return _sparse_answer(pair, domain, question, words, Deadline.of(seconds), seed, data, on_progress)
-    compile_bounds()
-    deadline = Deadline.of(seconds)
-    question = question.with_rooms(reading_errors(*read, domain.low, domain.high))
-    hunt = Hunt(*pair, domain, question)
-    hunt.precisions = tuple(stored_precision(n) for n in read if isinstance(n, Network))
+        deadline = Deadline.of(seconds)
+        hunt: Hunt = SparseHunt(pair, domain, question)
+        alike = equal(pair)
+    else:
+        compile_bounds()
+        deadline = Deadline.of(seconds)
+        question = question.with_rooms(reading_errors(*read, domain.low, domain.high))
+        hunt = Hunt(*pair, domain, question)
+        hunt.precisions = tuple(stored_precision(n) for n in read if isinstance(n, Network))
+        alike = equal_weights(*pair)
     zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
-    if equal_weights(*pair) and question.proved_by(zero) and question.room.isfinite().all():
-        return Closeness("holds", words, "both have the same weights", in_words(domain), question.room, zero, None, 0)
-    hunt.begin(seed, deadline.share(_SEARCH), data)
-    if hunt.refuted:
-        return _record(pair, hunt, words, _bounded_whole(pair, hunt, deadline), False, 1, None)
-    decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
-    return _record(pair, hunt, words, *decided)
-
-
-def _sparse_answer(
-    pair: SparsePair,
-    domain: Domain,
-    question: Question,
-    words: str,
-    deadline: Deadline,
-    seed: int,
-    data: Tensor | None,
-    on_progress: OnClosing | None,
-) -> Closeness:
-    """The same order for networks with sparse layers: equal numbers, a search, bounds on the whole domain."""
-    hunt = SparseHunt(pair, domain, question)
-    zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
-    if equal(pair):
-        return Closeness("holds", words, "both have the same weights", in_words(domain), zero, zero, None, 0)
-    hunt.begin(seed, deadline.share(_SEARCH), data)
-    if hunt.refuted:
-        return closeness_of(hunt, words, torch.full_like(zero, torch.inf), False, 1, None)
-    return closeness_of(hunt, words, *decide_sparse(pair, hunt, deadline, on_progress), None)
-
-
-def _record(
-    pair: tuple[Network, Network],
-    hunt: Hunt,
-    words: str,
-    at_most: Tensor,
-    proved: bool,
-    parts: int,
-    leaves: tuple[np.ndarray, np.ndarray] | None,
-) -> Closeness:
-    """The answer in words, after the bounds were held against the largest difference found."""
-    _hold_against_search(pair, hunt, at_most)
-    return closeness_of(hunt, words, at_most + hunt.question.room, proved, parts, leaves)
+    if alike and question.proved_by(zero) and question.room.isfinite().all():
+        answer = Answer("holds", words, "both have the same weights", in_words(domain), question.room, zero)
+    else:
+        hunt.begin(seed, deadline.share(_SEARCH), data)
+        if hunt.refuted:
+            answer = _in_words(hunt, words, bounded_whole(pair, hunt, deadline), False, 1, None)
+        else:
+            decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
+            answer = _in_words(hunt, words, *decided)
+    return answer.completed(*read, begun)
 
 
 def equal_weights(first: Network, second: Network) -> bool:
@@ -314,27 +285,14 @@ def equal_weights(first: Network, second: Network) -> bool:
     return alike and slopes(first) == slopes(second) and all(map(torch.equal, first.parameters, second.parameters))
 
 
-def _hold_against_search(pair: tuple[Network, Network], hunt: Hunt, at_most: Tensor) -> None:
-    """Raise an internal error where a difference found exceeds what was proved."""
-    if at_most.isinf().all():
-        return
-    gap, error = (a[0, 0] for a in difference_with_error(*pair, hunt.at[None]))
-    if (gap - error > at_most).any():
-        worst = int((gap - error - at_most).argmax())
-        raise InternalError(
-            f"output {worst} was proved to differ by at most {rounded_up(at_most[worst].item())}, "
-            f"and a search found {gap[worst].item():.3g}"
-        )
-
-
-def closeness_of(
+def _in_words(
     hunt: Hunt,
     words: str,
     at_most: Tensor,
     proved: bool,
     parts: int,
     leaves: tuple[np.ndarray, np.ndarray] | None,
-) -> Closeness:
+) -> Answer:
     """The answer in words, from what a search and bounds [C] came to."""
     verdict: Verdict = "violated" if hunt.refuted else "holds" if proved else "not decided"
     reason = {
@@ -352,8 +310,10 @@ def closeness_of(
     }[verdict]
     if hunt.untried and verdict == "not decided":
         reason += f"; the search had no time for {', '.join(hunt.untried)}"
+    at_most = at_most + hunt.question.room
     witness = hunt.at if hunt.refuted or hunt.question.follow else None
     largest = torch.minimum(hunt.largest, at_most)  # what a search finds above the bound is rounding
-    return Closeness(
-        verdict, words, reason, in_words(hunt.domain), at_most, largest, witness, parts, leaves, tuple(hunt.untried)
-    )
+    return Answer(
+        verdict, words, reason, in_words(hunt.domain), at_most, largest, witness, parts=parts, leaves=leaves,
+        untried=tuple(hunt.untried),
+    )  # fmt: skip

@@ -1,10 +1,11 @@
 """Whether two networks are the same function: cheap proofs first, then a search for a witness, then exact means."""
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
 from tutelage.deadline import Deadline, OutOfTime
-from tutelage.functions.answers import Comparison
+from tutelage.functions.answers import Answer
 from tutelage.functions.bounds.branch_inputs import compile_bounds
 from tutelage.functions.comparing.deciding import Deciding
 from tutelage.functions.comparing.large import same_large
@@ -25,7 +26,7 @@ def same_function(
     seed: int = 0,
     seconds: float | Deadline | None = None,
     on_progress: Callable[[float], None] | None = None,
-) -> Comparison:
+) -> Answer:
     """Decide whether two networks are the same function, whatever their widths and depths (Phuong 2021, section 2).
 
     Parameters
@@ -49,7 +50,7 @@ def same_function(
 
     Returns
     -------
-    Comparison
+    Answer
 
     Examples
     --------
@@ -60,11 +61,11 @@ def same_function(
     >>> same_function(a, b).verdict
     'same and related'
     """
-    deadline = Deadline.of(seconds)
+    begun, deadline = time.monotonic(), Deadline.of(seconds)
     first, second = adapted(first, "first network"), adapted(second, "second network")
     large = sparse_pair(first, second)
     if large is not None:
-        return same_large(large, domain, tolerance, seed, deadline)
+        return same_large(large, domain, tolerance, seed, deadline).completed(*large, begun)
     if domain is not None:
         compile_bounds()
     question = Deciding(first, second, domain, tolerance, budget, seed, deadline)
@@ -82,4 +83,4 @@ def same_function(
             on_progress(1.0 if comparison else number / len(methods))
         if comparison:
             break
-    return comparison or question.out_of_time()
+    return (comparison or question.out_of_time()).completed(first, second, begun)

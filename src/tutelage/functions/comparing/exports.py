@@ -8,12 +8,11 @@ from torch import Tensor
 
 from tutelage.deadline import Deadline, rows_at_a_time
 from tutelage.errors import TutelageError
-from tutelage.functions.answers import OnClosing, Question
+from tutelage.functions.answers import Answer, OnClosing, Question
 from tutelage.functions.checks import as_network, as_number, in_double, points_for
-from tutelage.functions.comparing.difference import Closeness, difference_bound, top_class_agreement
+from tutelage.functions.comparing.difference import difference_bound, top_class_agreement
 from tutelage.functions.domain import Domain, Ends, as_domain, box
-from tutelage.functions.layers.pairs import reading_errors
-from tutelage.functions.layers.sparse import SparsePair, sparse_pair
+from tutelage.functions.layers.sparse import SparsePair, reading_errors, sparse_pair
 from tutelage.functions.rounding import values
 from tutelage.functions.search.hunt import Hunt
 from tutelage.functions.search.sparse import SparseHunt
@@ -58,11 +57,11 @@ class ExportCheck:
     """
 
     tolerance: float
-    closeness: Closeness
+    closeness: Answer
     parting_layer: int | None
     on_data: Tensor | None
     agreement: float | None
-    same_class: Closeness | None
+    same_class: Answer | None
     worst_input: Tensor | None = None
     worst_row: int | None = None
     outside: bool = False

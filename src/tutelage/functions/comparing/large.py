@@ -6,11 +6,11 @@ from torch import Tensor
 
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions.answers import Comparison, Question, Sameness
-from tutelage.functions.bounds.choose import decide_sparse
+from tutelage.functions.answers import SAME, Answer, Question, Verdict
+from tutelage.functions.bounds.choose import decide
 from tutelage.functions.domain import Domain, Ends, as_domain, box, in_words
 from tutelage.functions.layers.sparse import SparsePair, equal
-from tutelage.functions.search.sparse import SparseHunt, with_error
+from tutelage.functions.search.sparse import SparseHunt
 from tutelage.networks import SparseNetwork
 
 _SEARCH = 0.3  # of the time
@@ -18,7 +18,7 @@ _SEARCH = 0.3  # of the time
 
 def same_large(
     pair: SparsePair, domain: Domain | Ends | None, tolerance: float | None, seed: int, deadline: Deadline
-) -> Comparison:
+) -> Answer:
     """Decide whether two networks are the same function, as far as bounds on the whole domain tell."""
     inputs = pair[0].inputs
     where = None if domain is None else as_domain(domain, inputs, flat=True)
@@ -28,17 +28,18 @@ def same_large(
         )
     if tolerance is not None and not 0 <= tolerance < torch.inf:
         raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
+    zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
+    unknown = torch.full_like(zero, torch.inf)
     if equal(pair):
-        return _record("same and related", "both have the same weights in the same order", where, 0.0, 0.0, 0.0, None)
+        return _record("same and related", "both have the same weights in the same order", where, 0.0, zero, zero, None)
     searched = where if where is not None else box(-1, 1, dimension=inputs)
     hunt = SparseHunt(pair, searched, Question(torch.full((pair[0].outputs,), 1e-12, dtype=torch.float64), follow=1.0))
     hunt.begin(seed, Deadline(None if deadline.seconds is None else _SEARCH * max(0.0, deadline.left)))
     allowed = rounding_at(pair, hunt.at) if tolerance is None else torch.full_like(hunt.largest, tolerance)
-    (a, e), (b, h) = (with_error(n, hunt.at) for n in pair)
-    gap = (a - b).abs()
-    if (gap - 2 * (e + h) > allowed).any():
+    gap, error = hunt.gap(hunt.at)
+    if (gap - error > allowed).any():
         words = "they differ at the witness; the largest difference found is given"
-        return _record("different", words, where, allowed.max().item(), gap.max().item(), None, hunt.at)
+        return _record("different", words, where, allowed.max().item(), gap, unknown, hunt.at)
     return _bounded(pair, where, tolerance, hunt, allowed, deadline)
 
 
@@ -49,17 +50,18 @@ def _bounded(
     hunt: SparseHunt,
     allowed: Tensor,
     deadline: Deadline,
-) -> Comparison:
+) -> Answer:
     """Same where bounds stay within a tolerance that was given."""
-    largest = hunt.largest.max().item()
+    largest = hunt.largest
     if where is None:
         words = "no difference was found between -1 and 1, and layers this large are bounded on a box only: give one"
-        return _record("not decided", words, where, allowed.max().item(), largest, None, None)
+        return _record(
+            "not decided", words, where, allowed.max().item(), largest, torch.full_like(largest, torch.inf), None
+        )
     limits = torch.full_like(hunt.largest, tolerance or 0.0)
     asked = SparseHunt(pair, where, Question(limits))
     asked.at, asked.largest = hunt.at, hunt.largest
-    at_most, proved, _ = decide_sparse(pair, asked, deadline)
-    most = at_most.max().item()
+    most, proved, _, _ = decide(pair, asked, deadline)
     if proved:
         words = "bounds on the difference over the whole domain stay within the tolerance"
         return _record("same, not related", words, where, tolerance or 0.0, largest, most, None)
@@ -87,10 +89,22 @@ def _rounding(network: SparseNetwork, at: Tensor) -> Tensor:
 
 
 def _record(
-    verdict: Sameness, reason: str, where: Domain | None, tolerance: float, difference: float, at_most: float | None,
+    verdict: Verdict,
+    reason: str,
+    where: Domain | None,
+    tolerance: float,
+    largest: Tensor,
+    at_most: Tensor,
     witness: Tensor | None,
-) -> Comparison:  # fmt: skip
-    bound = None if at_most is None or at_most == np.inf else at_most
-    return Comparison(
-        verdict, reason, in_words(where), where is not None, tolerance, difference, bound, False, witness, None
+) -> Answer:
+    return Answer(
+        verdict,
+        SAME,
+        reason,
+        in_words(where),
+        at_most,
+        largest,
+        witness,
+        bounded=where is not None,
+        tolerance=tolerance,
     )

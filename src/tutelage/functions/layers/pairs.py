@@ -1,20 +1,19 @@
 """Two networks with the same widths and depth, as the compiled bounds take them."""
 
 import os
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.answers import Rooms
 from tutelage.functions.checks import bias, in_double, slopes
 from tutelage.functions.layers.collapsing import Layer, collapsed
 from tutelage.functions.layers.placing import side_by_side
-from tutelage.functions.layers.sparse import equal_graphs
 from tutelage.networks import Network
-from tutelage.networks.graphs.sparse import MergedNetwork, reading_error
 
 _LEAST_BYTES, _MOST_BYTES = 1 << 28, 1 << 32  # for zonotopes; what is free does not count files the system keeps
 _JOINING = 3e-8  # seconds per weight that it takes to put two networks side by side, roughly
@@ -41,16 +40,45 @@ class Pair(NamedTuple):
     slack_g: np.ndarray
 
 
-def reading_errors(first: object, second: object, low: Tensor, high: Tensor) -> Rooms:
-    """How far each output of two networks may be from the ones they were read from, on a box: [C] twice.
+@dataclass(frozen=True, eq=False)
+class LayerPair:
+    """One layer of f and g, dense or sparse: weights [out, in], with wd = wf - wg and bd = bf - bg rounded.
 
-    None where both are the same graph: the same rounding does not set them apart.
+    left_f, left_g: the slope of its activation below 0, 1 for none; slack_f, slack_g: [out], by how much a
+    pre-activation may be off; positive_f, positive_g: [out], whether it is known to be at least 0;
+    terms: the most products in a sum.
     """
-    graphs = [network.source for network in (first, second) if isinstance(network, MergedNetwork)]
-    a, b = (reading_error(network, low, high) for network in (first, second))
-    if len(graphs) == 2 and None not in graphs and equal_graphs(graphs[0].graph, graphs[1].graph):  # type: ignore[union-attr]
-        return torch.zeros_like(a), torch.zeros_like(b)
-    return a, b
+
+    wf: Any
+    wg: Any
+    wd: Any
+    bf: np.ndarray
+    bd: np.ndarray
+    slack_f: np.ndarray
+    slack_g: np.ndarray
+    left_f: float
+    left_g: float
+    positive_f: np.ndarray
+    positive_g: np.ndarray
+    terms: int
+
+    @cached_property
+    def sizes(self) -> tuple[Any, Any, Any]:
+        """Absolute weights, of wf, wg and wd."""
+        return abs(self.wf), abs(self.wg), abs(self.wd)
+
+
+def layers_of(pair: Pair) -> list[LayerPair]:
+    """The layers of a pair, without copying a weight; the top one has no activation."""
+    layers, w_at, b_at = [], 0, 0
+    slopes_f, slopes_g = [*pair.left_f.tolist(), 1.0], [*pair.left_g.tolist(), 1.0]
+    for number, (m, n) in enumerate(pairwise(pair.widths.tolist())):
+        wf, wg, wd = (w[w_at : w_at + n * m].reshape(n, m) for w in (pair.wf, pair.wg, pair.wd))
+        bf, bd, slack_f, slack_g = (b[b_at : b_at + n] for b in (pair.bf, pair.bd, pair.slack_f, pair.slack_g))
+        unknown, left_f, left_g = np.zeros(n, dtype=bool), slopes_f[number], slopes_g[number]
+        layers.append(LayerPair(wf, wg, wd, bf, bd, slack_f, slack_g, left_f, left_g, unknown, unknown, m))
+        w_at, b_at = w_at + n * m, b_at + n
+    return layers
 
 
 def joined(

@@ -1,39 +1,18 @@
 """Two networks with sparse layers, made to have the same widths and depth."""
 
-from dataclasses import dataclass
-
 import numpy as np
+import torch
+from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.functions.answers import Rooms
+from tutelage.functions.layers.pairs import LayerPair
 from tutelage.networks import Network, SparseNetwork
 from tutelage.networks.graphs.lowering import SparseLayer
+from tutelage.networks.graphs.sparse import MergedNetwork, reading_error
 from tutelage.networks.graphs.values import Map, Value, in_order
 
 SparsePair = tuple[SparseNetwork, SparseNetwork]
-
-
-@dataclass(frozen=True, eq=False)
-class LayerPair:
-    """One layer of f and g: weights [out, in], wd = wf - wg and bd = bf - bg rounded, and their sizes.
-
-    left_f, left_g: the slope of its activation below 0, 1 for none; slack_f, slack_g: [out], by how much a
-    pre-activation may be off; positive_f, positive_g: [out], whether it is known to be at least 0;
-    terms: the most products in a sum.
-    """
-
-    wf: Map
-    wg: Map
-    wd: Map
-    bf: np.ndarray
-    bd: np.ndarray
-    slack_f: np.ndarray
-    slack_g: np.ndarray
-    left_f: float
-    left_g: float
-    sizes: tuple[Map, Map, Map]
-    positive_f: np.ndarray
-    positive_g: np.ndarray
-    terms: int
 
 
 def joined(first: SparseNetwork, second: SparseNetwork) -> list[LayerPair]:
@@ -49,9 +28,8 @@ def joined(first: SparseNetwork, second: SparseNetwork) -> list[LayerPair]:
         wd.eliminate_zeros()
         terms = sum(int(np.diff(w.indptr).max(initial=0)) for w in (wf, wg, wd))
         positive_f, positive_g = (np.pad(x.positive, (0, n - len(x.b)), constant_values=True) for x in (a, b))
-        sizes = abs(wf), abs(wg), abs(wd)
         layers.append(
-            LayerPair(wf, wg, wd, bf, bf - bg, slack_f, slack_g, left_f, left_g, sizes, positive_f, positive_g, terms)
+            LayerPair(wf, wg, wd, bf, bf - bg, slack_f, slack_g, left_f, left_g, positive_f, positive_g, terms)
         )
         below = n
     return layers
@@ -122,3 +100,15 @@ def sparse_pair(first: Network | SparseNetwork, second: Network | SparseNetwork)
 def equal(pair: SparsePair) -> bool:
     """Whether two networks compute the same operators with the same numbers."""
     return equal_graphs(pair[0].graph, pair[1].graph)
+
+
+def reading_errors(first: object, second: object, low: Tensor, high: Tensor) -> Rooms:
+    """How far each output of two networks may be from the ones they were read from, on a box: [C] twice.
+
+    None where both are the same graph: the same rounding does not set them apart.
+    """
+    graphs = [network.source for network in (first, second) if isinstance(network, MergedNetwork)]
+    a, b = (reading_error(network, low, high) for network in (first, second))
+    if len(graphs) == 2 and None not in graphs and equal_graphs(graphs[0].graph, graphs[1].graph):  # type: ignore[union-attr]
+        return torch.zeros_like(a), torch.zeros_like(b)
+    return a, b

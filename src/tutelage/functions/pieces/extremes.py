@@ -2,15 +2,11 @@
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.functions.answers import Deviation
-from tutelage.functions.domain import Domain, Ends
-from tutelage.functions.layers.joint import side_by_side
-from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
-from tutelage.networks import Network, outputs
+from tutelage.functions.pieces.regions import Regions
+from tutelage.networks import outputs
 from tutelage.printing import printed
 
 
@@ -63,34 +59,3 @@ def extreme_values(regions: Regions, functional: Tensor | None = None) -> Extrem
         values = values @ functional.to(values.dtype)
     low, high = values.min(0), values.max(0)
     return Extremes(low.values, high.values, regions.vertices[low.indices], regions.vertices[high.indices])
-
-
-def exact_deviation(first: Network, second: Network, domain: Domain | Ends, budget: int = BUDGET) -> Deviation:
-    """Largest difference of two networks over a domain, from the vertices of all regions; never sampled.
-
-    Parameters
-    ----------
-    first, second
-        Networks with S members each.
-    domain, budget
-        As in :func:`enumerate_regions`.
-
-    Returns
-    -------
-    Deviation
-        Largest |first - second| over all outputs per pair of members, up to rounding, and where it occurs.
-
-    Examples
-    --------
-    >>> a, b = (Network((torch.eye(2)[None], torch.tensor([[[w], [1.0]]]))) for w in (1.0, 3.0))
-    >>> exact_deviation(a, b, (-1, 1)).value
-    tensor([2.], dtype=torch.float64)
-    """
-    both = side_by_side(first, second)
-    values, points = [], []
-    for member in range(both.members):
-        extremes = extreme_values(enumerate_regions(both[member], domain, budget))
-        size = torch.cat([-extremes.low, extremes.high])
-        values.append(size.max())
-        points.append(torch.cat([extremes.at_low, extremes.at_high])[size.argmax()])
-    return Deviation(torch.stack(values), torch.stack(points))

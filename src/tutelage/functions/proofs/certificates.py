@@ -14,9 +14,10 @@ import torch
 
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
-from tutelage.functions.answers import Closeness
+from tutelage.functions.answers import Answer
 from tutelage.functions.checks import in_double
-from tutelage.functions.layers.pairs import joined, reading_errors
+from tutelage.functions.layers.pairs import joined
+from tutelage.functions.layers.sparse import reading_errors
 from tutelage.functions.proofs.exact_forms import AffineForm, Both, Row, combined, ends, exact_layers, output_forms
 from tutelage.networks import Network
 
@@ -25,7 +26,7 @@ _HALVINGS = 4  # times a box may be halved where its bound does not suffice
 
 
 def save_certificate(
-    proof: Closeness, epsilon: float | list[float] | None, path: str | Path, margin: float | None = None
+    proof: Answer, epsilon: float | list[float] | None, path: str | Path, margin: float | None = None
 ) -> None:
     """Store the boxes of a proof that differences stay within epsilon, or that top classes agree.
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import count, pairwise
+from itertools import count
 
 import numpy as np
 
-from tutelage.functions.layers.pairs import Pair
+from tutelage.functions.layers.pairs import Pair, layers_of
 from tutelage.functions.relaxations import exact_line
 
 Row = list[Fraction]
@@ -30,19 +30,18 @@ Both = tuple[list[ExactLayer], list[ExactLayer]]
 
 def exact_layers(pair: Pair) -> Both:
     """Both networks of a pair; the top layer has no activation."""
-    f = _layers(pair, pair.wf, pair.bf, pair.slack_f, pair.left_f)
-    return f, _layers(pair, pair.wg, pair.bg, pair.slack_g, pair.left_g)
+    f, g, b_at = [], [], 0
+    for layer in layers_of(pair):
+        bg = pair.bg[b_at : b_at + len(layer.bf)]
+        b_at += len(bg)
+        f.append(_layer(layer.wf, layer.bf, layer.slack_f, layer.left_f))
+        g.append(_layer(layer.wg, bg, layer.slack_g, layer.left_g))
+    return f, g
 
 
-def _layers(pair: Pair, weights: np.ndarray, biases: np.ndarray, slack: np.ndarray, left: np.ndarray):
-    layers, w_at, b_at, slopes = [], 0, 0, [*left.tolist(), 1.0]
-    for number, (m, n) in enumerate(pairwise(pair.widths.tolist())):
-        w = weights[w_at : w_at + n * m].reshape(n, m)
-        rows = [[Fraction(v) for v in row] for row in w.tolist()]
-        b, room = ([Fraction(v) for v in a[b_at : b_at + n].tolist()] for a in (biases, slack))
-        layers.append(ExactLayer(rows, b, room, Fraction(slopes[number])))
-        w_at, b_at = w_at + n * m, b_at + n
-    return layers
+def _layer(w: np.ndarray, b: np.ndarray, slack: np.ndarray, left: float) -> ExactLayer:
+    rows = [[Fraction(v) for v in row] for row in w.tolist()]
+    return ExactLayer(rows, [Fraction(v) for v in b.tolist()], [Fraction(v) for v in slack.tolist()], Fraction(left))
 
 
 def output_forms(both: Both, low: Row, high: Row) -> tuple[list[AffineForm], list[AffineForm]]:

@@ -7,14 +7,13 @@ from torch import Tensor
 
 from tutelage.deadline import NEVER
 from tutelage.errors import InternalError
-from tutelage.functions.answers import Deviation
 from tutelage.functions.checks import rounded_up
 from tutelage.functions.domain import Domain
 from tutelage.functions.pruning.normalising import Names, Normalised
 from tutelage.functions.pruning.redundancy import VALID, Step, Valid, Work
 from tutelage.functions.pruning.stability import Decided
 from tutelage.functions.rounding import difference_with_error, gamma
-from tutelage.functions.search.stacks import largest_deviation
+from tutelage.functions.search.stacks import Deviation, largest_deviation
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
 

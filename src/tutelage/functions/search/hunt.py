@@ -19,7 +19,7 @@ from tutelage.errors import TutelageError
 from tutelage.functions.answers import Question
 from tutelage.functions.domain import Domain
 from tutelage.functions.interruptible import interruptible
-from tutelage.functions.rounding import EXACT_WEIGHTS, exact_outputs, with_error
+from tutelage.functions.rounding import EXACT_WEIGHTS, difference_with_error, exact_outputs, with_error
 from tutelage.networks import Network, outputs
 from tutelage.networks.forward import activate, linear
 
@@ -189,6 +189,11 @@ class Hunt:
             return False
         first, second = (exact_outputs(n, at) for n in self.pair)
         return self.question.refuted(first, second)
+
+    def gap(self, at: Tensor) -> tuple[Tensor, Tensor]:
+        """Differences of the outputs at an input, and how far each may be off: [C] twice."""
+        gap, error = difference_with_error(*self.pair, at[None])
+        return gap[0, 0], error[0, 0]
 
     def _inside(self, at: Tensor) -> bool:
         """Whether an input lies in a polytope, in rational arithmetic."""

@@ -69,6 +69,10 @@ class SparseHunt(Hunt):
         ]
         return torch.from_numpy(sum(parts, np.zeros(points.shape)))
 
+    def gap(self, at: Tensor) -> tuple[Tensor, Tensor]:
+        (a, e), (b, h) = (with_error(n, at) for n in self.sparse)
+        return (a - b).abs(), 2 * (e + h)
+
     def proved(self, at: Tensor) -> bool:
         if not self.domain.is_box and not self._inside(at):
             return False

@@ -1,18 +1,37 @@
 """The search for the largest difference of two stacks of networks."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from tutelage.deadline import NEVER, Deadline, rows_at_a_time
-from tutelage.functions.answers import Deviation
 from tutelage.functions.checks import points_for
 from tutelage.functions.domain import Domain
 from tutelage.networks import Network, outputs
+from tutelage.printing import printed
 
 _STARTS = 16  # points a member's ascent starts from
 
 
 _CLIMB = 40  # steps of an ascent
+
+
+@printed
+@dataclass(frozen=True, eq=False)
+class Deviation:
+    """Largest difference of any output that was found.
+
+    Attributes
+    ----------
+    value
+        Per member, [S].
+    at
+        Input at which it was found, [S, d].
+    """
+
+    value: Tensor
+    at: Tensor
 
 
 def largest_deviation(

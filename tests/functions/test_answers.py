@@ -1,8 +1,9 @@
 """The record of a comparison says which verdicts mean the same function."""
 
 import pytest
+import torch
 
-from tutelage.functions.answers import Comparison
+from tutelage.functions.answers import Answer
 
 
 @pytest.mark.parametrize(
@@ -10,5 +11,5 @@ from tutelage.functions.answers import Comparison
     [("same and related", True), ("same, not related", True), ("different", False), ("not decided", False)],
 )
 def test_same_is_what_both_verdicts_of_equality_share(verdict, same):
-    record = Comparison(verdict, "why", "all inputs", False, 1e-9, 0.0, None, False, None, None)
+    record = Answer(verdict, "both are the same function", "why", "all inputs", *torch.zeros(2, 1))
     assert record.same == same
