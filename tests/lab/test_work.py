@@ -3,7 +3,7 @@
 import ctypes
 import platform
 
-from tutelage.lab.memory import keep_freed_memory
+from tutelage.lab.work import keep_freed_memory
 
 
 def test_glibc_agrees():
