@@ -151,18 +151,10 @@ def compare(
     sparse = isinstance(first, SparseNetwork) or isinstance(second, SparseNetwork)
     if picture is not None and sparse:
         raise TutelageError("networks with sparse layers cannot be drawn: leave --slice out")
-<<<<<<< HEAD
-    if on is not None and on.suffix == ".vnnlib":
-        domain: Domain | None
-        domain, epsilon = from_property(on, _domain(first.inputs, box, None), epsilon, first)
-    else:
-        domain = _domain(first.inputs, box, on)
-=======
     vnnlib = on is not None and on.suffix == ".vnnlib"
     domain = _domain(first.inputs, box, None if vnnlib else on)
     if on is not None and vnnlib:
         domain, epsilon = from_property(on, domain, epsilon, first)
->>>>>>> side-c
     limit = Deadline.of_command(seconds)
     asked = Asked(epsilon, output, top_1, margin, around, radius, bound, limit, device)
     if asked.anything:

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tutelage as tt
 from tutelage.errors import TutelageError
 from tutelage.training.students import SmallNormal, Student, UniformFanIn
 
