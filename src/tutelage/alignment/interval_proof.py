@@ -112,6 +112,8 @@ def prove(margin: int = 5, finest: int = 10) -> IntervalProof:
 def branch(judge: Callable[[np.ndarray, int], np.ndarray], finest: int) -> tuple[np.ndarray, ...]:
     """Codes of boxes from the whole cube down, split where (corners [B, 3], level) -> codes [B] says so."""
     corners, levels = np.zeros((1, 3), np.int64), []
+    # Invariant: the boxes judged EXCLUDED, OUTSIDE or PROVED so far, and those at `corners`, cover the whole cube. Only
+    # SPLIT boxes have children, and the eight children cover their parent, so an end without OPEN boxes is a proof.
     for level in range(finest + 1):
         parts = [judge(corners[k : k + CHUNK], level) for k in range(0, len(corners), CHUNK)]
         codes = np.concatenate(parts) if parts else np.zeros(0, np.uint8)
@@ -130,6 +132,7 @@ def _codes(corners: np.ndarray, level: int, margin: int) -> np.ndarray:
     low, high = corners.T, corners.T + 1
     gaps = [high[0], high[1] - low[0], high[2] - low[1], size - low[2]]  # at most, between neighbours on the circle
     codes = np.zeros(len(corners), np.uint8)
+    # Integers throughout: a box is excluded only if all of it is within the margin, and no rounding can say so wrongly.
     for gap in gaps:
         codes[gap << margin <= size] = EXCLUDED
     codes[(low[0] >= high[1]) | (low[1] >= high[2]) | (2 * low[1] >= size)] = OUTSIDE
