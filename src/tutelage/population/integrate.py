@@ -97,13 +97,8 @@ def _advance(
 ) -> None:  # fmt: skip
     """Move all members to the target time in place; ``derivative`` stays that of the state."""
     taken = 0
-<<<<<<< HEAD
-    # Invariant: `derivative` is the slope at `state` and `now` of every member. The last stage of a step is the slope
-    # at its end, so a step that is taken costs one evaluation less, and a rejected one leaves the first stage valid.
-=======
     # Invariant: `derivative` is the slope at `state` and `now` of every member. The last stage of a step is the slope
     # at its end, so a step that is taken costs one evaluation less, and one that is rejected leaves the first valid.
->>>>>>> side-b
     # Steps are chosen member by member, so a member's course does not depend on who shares the stack.
     while len(who := (now < target).nonzero().flatten()):
         taken += 1
