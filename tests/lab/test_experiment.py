@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
+from tutelage import TutelageError
 from tutelage.lab import Context, Experiment, Shared, Store, plain
 from tutelage.lab.execute import execute, levels, with_needs
 from tutelage.lab.experiment import find, flat, setting
@@ -65,7 +66,7 @@ def _counted(folder: Path, name: str) -> dict:
     return {"value": np.array(1.0)}
 
 
-def test_the_hash_covers_kind_settings_and_numerics_and_no_default():
+def test_the_hash_covers_kind_settings_and_numerics():
     a, b = Powers(power=2), Powers(power=3)
     assert a.hash != b.hash
     assert a.hash == Powers(power=2, inner=Inner(rate=0.1), seeds=(1, 2, 3)).hash
@@ -86,7 +87,7 @@ def test_plain_settings_make_the_same_experiment_again():
     assert again.hash == experiment.hash
     assert flat(experiment)["inner.rate"] == 0.25
     assert setting(experiment, "rate") == 0.25
-    with pytest.raises(KeyError):
+    with pytest.raises(TutelageError, match=r"unknown setting 'missing'.*inner\.rate"):
         setting(experiment, "missing")
 
 

@@ -170,3 +170,21 @@ def test_without_duckdb_the_sentence_says_what_to_install(results, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(TutelageError, match="pip install duckdb"):
         query(results[0], "SELECT 1")
+
+
+def test_settings_are_columns_under_their_dotted_name_and_with_underscores(results):
+    root, _ = results
+    sql = (
+        'SELECT DISTINCT "training.learning_rate", training_learning_rate, learning_rate, "Teacher.Polarity" AS p '
+        "FROM members ORDER BY ALL"
+    )
+    answer = rows(root, sql)
+    assert {row[0] for row in answer} == {0.01, 0.02, 0.03}
+    assert all(a == b == c for a, b, c, _ in answer)
+    assert {row[3] for row in answer} == {0.5, 1.0, 1.5}
+    assert rows(root, 'SELECT count("inputs.std") FROM experiments WHERE "inputs.std" = 1.5') == [(6,)]
+
+
+def test_a_name_that_no_setting_has_is_an_error_with_those_there_are(results):
+    with pytest.raises(TutelageError, match=r'"learning" not found.*: there are the settings .*training.learning_rate'):
+        query(results[0], "SELECT learning FROM members")

@@ -13,6 +13,9 @@ A kind of experiment is one class::
 
 Whatever the numbers depend on is a setting. ``numerics`` is raised when a change of the code changes the numbers, so
 that stored results of the old code are not taken for those of the new.
+
+One rule keeps hashes: a setting that is added to a record is marked ``ADDED``, and nothing else of a record that is in
+use is changed (no name, type or default). See :attr:`Experiment.hash`; a test has the hash of one experiment per kind.
 """
 
 import hashlib
@@ -24,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tutelage.errors import unknown
+from tutelage.errors import TutelageError, unknown
 from tutelage.printing import printed
 from tutelage.settings import ADDED, Settings, per_member_names
 
@@ -121,8 +124,11 @@ class Experiment(Settings):
     def hash(self) -> str:
         """Sixteen hexadecimal digits that name the results.
 
-        Settings at their default do not enter, so a setting added later, whose default changes nothing, leaves the
-        hash of every older experiment as it was.
+        Every setting enters, at its default too: a default that is changed later gives later experiments another hash,
+        and stored results stay those of the settings they were computed with. The one exception is a setting that was
+        added to a record when results were stored already. It is marked ``Annotated[TYPE, ADDED] = DEFAULT``, with a
+        default under which the numbers are those of before, and is left out at that default, so that the hashes of
+        older experiments stay.
         """
         return digest(canonical(self.description()))
 
@@ -187,17 +193,23 @@ def complete(settings: Settings) -> dict[str, Any]:
     }
 
 
-def flat(settings: Settings, prefix: str = "") -> dict[str, Any]:
+def flat(settings: Settings) -> dict[str, Any]:
     """All settings by dotted name, defaults too, as plain data.
 
     Settings marked as ``ADDED`` are left out at their default, so that short names of columns stay those of before.
     """
+    return {name: _plain(value) for name, value in named(settings, added=False).items()}
+
+
+def named(settings: Settings, prefix: str = "", added: bool = True) -> dict[str, Any]:
+    """All settings by dotted name, defaults too; ``added``: with those marked as ``ADDED`` at their default."""
     out: dict[str, Any] = {}
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
-        if ADDED in field.metadata and value == field.get_default(call_default_factory=True):
+        if not added and ADDED in field.metadata and value == field.get_default(call_default_factory=True):
             continue
-        out |= flat(value, f"{prefix}{name}.") if isinstance(value, Settings) else {f"{prefix}{name}": _plain(value)}
+        inner = named(value, f"{prefix}{name}.", added) if isinstance(value, Settings) else {f"{prefix}{name}": value}
+        out |= inner
     return out
 
 
@@ -211,17 +223,18 @@ def per_member_settings(settings: Settings, prefix: str = "") -> list[str]:
 
 
 def setting(settings: Settings, name: str) -> Any:
-    """A setting by its name, wherever in the nested settings it stands; the outermost one where there are several.
+    """A setting by its dotted name, or by the end of it where no other setting ends alike.
 
-    Tables of settings have no value of their own: of ``inputs`` in an experiment the one of the teacher is meant.
+    A name that several settings end in is an error and never one of them: a noise and a distribution both have a
+    ``std``, and which of them is nearer says nothing about which is meant.
     """
-    inner = [settings]
-    while inner:
-        for table in inner:
-            if name in type(table).model_fields and not isinstance(value := getattr(table, name), Settings):
-                return value
-        inner = [v for table in inner for _, v in table if isinstance(v, Settings)]
-    raise KeyError(name)
+    every = named(settings)
+    ends = [name] if name in every else [dotted for dotted in every if dotted.endswith(f".{name}")]
+    if not ends:
+        raise unknown("setting", name, every)
+    if len(ends) > 1:
+        raise TutelageError(f"'{name}' may be {' or '.join(ends)}: give the whole name")
+    return every[ends[0]]
 
 
 def canonical(description: Any) -> str:

@@ -77,11 +77,13 @@ def draw(results: Results) -> Figure:
 
 
 def _one(results: Results, activation: str, distribution: str) -> TrainedStudents:
-    return next(p for p in results if (p.setting("activation"), p.experiment.inputs.kind) == (activation, distribution))
+    return next(
+        p for p in results if (p.setting("teacher.activation"), p.experiment.inputs.kind) == (activation, distribution)
+    )
 
 
 def _label(result: TrainedStudents) -> str:
-    return f"{result.setting('activation')}, {result.experiment.inputs.kind}"
+    return f"{result.setting('teacher.activation')}, {result.experiment.inputs.kind}"
 
 
 recovered = Claim(
