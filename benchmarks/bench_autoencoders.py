@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from provenance import provenance
-from tutelage.autoencoders import Model, categorical_models, evaluate, normal_models, settled_adam, train_models
-from tutelage.autoencoders.training import Sampler, normal_data, uniform_symbols
+from tutelage.autoencoders import Model, settled_adam
+from tutelage.autoencoders.exact import evaluate
+from tutelage.autoencoders.parts import categorical_models, normal_models
+from tutelage.autoencoders.training import Sampler, normal_data, train_models, uniform_symbols
 from tutelage.training import Training
 
 SYMBOLS = 10

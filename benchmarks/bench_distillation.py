@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from provenance import provenance
-from tutelage.distillation import Isotropic, Polynomial, balanced_start, flow, learned, limit, settle, unsigned_angle
+from tutelage.distillation import Isotropic, Polynomial, balanced_start, flow, learned, limit
+from tutelage.distillation.flows import settle
+from tutelage.distillation.learners import unsigned_angle
 
 SETS, DIMENSION, COUNT = 1000, 1000, 20
 MEMBERS, LAYERS, INPUTS, WIDTH = 256, 3, 100, 10

@@ -12,16 +12,8 @@ from pathlib import Path
 import torch
 
 from provenance import provenance
-from tutelage.local import (
-    LocalSetting,
-    descend,
-    local_students,
-    loss_and_gradient,
-    normal_students,
-    random_start,
-    separated_teachers,
-)
-from tutelage.local.starts import plane_teachers
+from tutelage.local import LocalSetting, descend, local_students, loss_and_gradient, random_start, separated_teachers
+from tutelage.local.starts import normal_students, plane_teachers
 from tutelage.population import expectations as population
 
 MEMBERS, TEACHERS, STUDENTS, DIMENSION = 1000, 3, 30, 20

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from provenance import provenance
 from tutelage.lab import Store, schedule
-from tutelage.specialisation.studies.two_layer import sweep
+from tutelage.specialisation.studies._two_layer import sweep
 
 PLACES = ("local", "ray:1", "ray:2")
 

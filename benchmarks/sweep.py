@@ -18,7 +18,7 @@ from pathlib import Path
 from provenance import provenance
 from tutelage.lab import Store, TeacherStudent, build, execute
 from tutelage.lab.execute import pick_device
-from tutelage.specialisation.studies.two_layer import WIDTH_FACTORS, sweep
+from tutelage.specialisation.studies._two_layer import WIDTH_FACTORS, sweep
 
 HIDDEN = (5, 10, 20)
 POLARITIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)

@@ -6,13 +6,13 @@ What over-parameterisation does near the optimum: the bound of Zhou et al. 2021,
 1e-25.
 """
 
+import tutelage as tt
 from tutelage.local import LocalSetting, descend, groups, local_students, loss, random_start, separated_teachers
-from tutelage.local.certificates.descent_direction import descent_direction
 
 seeds = range(5)
 teachers = separated_teachers(3, 4, seeds)  # f*(x) = sum |w*.x|, x ~ N(0, I)
 print("one certificate in full:")
-print(descent_direction(LocalSetting(teachers, local_students(teachers, 9, seeds)))[0])
+print(tt.certify("descent-direction", LocalSetting(teachers, local_students(teachers, 9, seeds)))[0])
 
 print("\nstudents   loss after 3,000 steps of gradient descent, and the least |grad L| / L on the way")
 for m in (3, 9, 30):

@@ -34,13 +34,14 @@ OPERATORS = {
 }  # fmt: skip
 
 FILES = {
+    "functions/domain.py": ["functions/test_domain.py"],
     "functions/rounding.py": ["functions/test_rounding.py"],
+    "functions/relaxations.py": ["functions/test_relaxations.py", "functions/test_own_unit.py"],
     "functions/bounds/intervals.py": ["functions/bounds/test_intervals.py"],
+    "functions/bounds/ranges.py": ["functions/bounds/test_ranges.py"],
     "functions/bounds/backward.py": ["functions/bounds"],
     "functions/comparing/tolerance.py": ["functions/comparing/test_tolerance.py"],
-    "functions/domain.py": ["functions/test_domain.py"],
-    "functions/bounds/ranges.py": ["functions/bounds/test_ranges.py"],
-    "functions/relaxations.py": ["functions/test_relaxations.py"],
+    "networks/graphs/merging.py": ["networks/graphs/test_merging.py"],
     "certificates/registry.py": ["certificates"],
     "studies/intervals.py": ["studies/test_intervals.py"],
     "studies/claims.py": ["studies/test_claims.py"],

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage.alignment.angular import angularity, named, poisson
-from tutelage.alignment.certificates.refutations import determinant_signs
+from tutelage.alignment.certificates.angular_lemmas import determinant_signs
 from tutelage.alignment.counterexamples import PYTHAGOREAN, against_5_5, against_5_8, determinant
 from tutelage.alignment.determinants import determinants, signs
 from tutelage.certificates import certify, find

@@ -7,6 +7,7 @@ import pytest
 
 from tutelage import TutelageError
 from tutelage.lab import Store, TeacherStudent, execute, store_tools
+from tutelage.lab.index import FILE
 from tutelage.lab.query import query
 from tutelage.lab.store import load_result
 
@@ -69,8 +70,7 @@ def test_a_flipped_bit_gives_a_query_no_other_answer_without_a_warning(results, 
     chance, found = attack.generator(2), {"left out": 0, "same": 0, "error": 0}
     for _ in attack.rounds(60):
         view = str(chance.choice(VIEWS))
-        folders = [*(result.folder for result in results), root / ".index"]
-        files = sorted(file for folder in folders for file in folder.iterdir())
+        files = sorted([*(file for result in results for file in result.folder.iterdir()), root / FILE])
         file = files[chance.integers(len(files))]
         whole = flipped(file, chance)
         caplog.clear()

@@ -55,8 +55,7 @@ def test_files_that_grow_are_read_or_an_error(attack, tmp_path):
         grown(draw, tmp_path / "net.onnx")
         try:
             read_any_network(tmp_path / "net.onnx")
-        except TutelageError as error:
+        except TutelageError:
             errors += 1
-            assert len(str(error)) < 1200, number
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST, number
     assert errors

@@ -15,7 +15,8 @@ from safetensors.torch import load as arrays_of
 from safetensors.torch import save as to_bytes
 
 from tutelage import TutelageError
-from tutelage.autoencoders import MutualAutoencoder, load_sentences, save_sentences, sentence_models
+from tutelage.autoencoders import MutualAutoencoder, sentence_models
+from tutelage.autoencoders.sentence_training import load_sentences, save_sentences
 from tutelage.cli.points import read_points
 from tutelage.data import formats
 from tutelage.lab.yaml_file import read_table

@@ -13,6 +13,7 @@ import yaml
 
 from tutelage import TutelageError
 from tutelage.lab import Store, TeacherStudent, archive, execute, manifest, store_tools
+from tutelage.lab.index import FILE
 from tutelage.lab.query import query
 
 SECRET = "the-secret-of-another-file"
@@ -159,9 +160,10 @@ def results(tmp_path_factory):
 def every_file(folder):
     """Digests of all files below a folder, the index apart, which a query may write."""
     found = {}
-    for place, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name != ".index"]
+    for place, _, files in os.walk(folder):
         for file in files:
+            if file == FILE:
+                continue
             path = os.path.join(place, file)
             with open(path, "rb") as stream:
                 found[path] = hashlib.sha256(stream.read()).hexdigest()
@@ -239,7 +241,7 @@ VIEWS = ["SELECT * FROM members", "SELECT * FROM experiments", "SELECT * FROM me
 def hostile(results, tmp_path):
     """A store of two experiments that may be changed, and the names in attacks on it."""
     root, names = tmp_path / "results", results[1]
-    shutil.copytree(names["root"], root, ignore=shutil.ignore_patterns(".index"))
+    shutil.copytree(names["root"], root, ignore=shutil.ignore_patterns(FILE))
     (first,) = root.glob("[!.]*")
     values = yaml.safe_load((first / "settings.yaml").read_text())
     more = TeacherStudent(**{name: value for name, value in values.items() if name != "kind"} | {"seeds": [2, 3]})

@@ -7,9 +7,10 @@ import torch
 from torch import nn
 
 from tutelage import TutelageError, draws
-from tutelage.autoencoders import MutualAutoencoder, normal_models, sentence_models, train_models
+from tutelage.autoencoders import MutualAutoencoder, sentence_models
+from tutelage.autoencoders.parts import normal_models
 from tutelage.autoencoders.sentence_training import train_sentences
-from tutelage.autoencoders.training import normal_data
+from tutelage.autoencoders.training import normal_data, train_models
 from tutelage.distillation import distil
 from tutelage.exits.multi_exit import multi_exit_mlp
 from tutelage.exits.training import train_exits

@@ -8,19 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutelage import draws
-from tutelage.autoencoders import (
-    Model,
-    categorical_models,
-    code,
-    divergence,
-    evaluate,
-    normal_models,
-    normal_optimum,
-    posterior,
-)
-from tutelage.autoencoders.exact import active_units, grid
+from tutelage.autoencoders import Model, normal_optimum
+from tutelage.autoencoders.exact import active_units, code, divergence, evaluate, grid, posterior
 from tutelage.autoencoders.objective import log_weights
-from tutelage.autoencoders.parts import NormalDecoder, NormalEncoder
+from tutelage.autoencoders.parts import NormalDecoder, NormalEncoder, categorical_models, normal_models
 from tutelage.errors import TutelageError
 
 
@@ -190,7 +181,8 @@ def test_a_grid_has_two_points_or_more(points):
 
 @pytest.mark.parametrize("x", [[-1], [7], [0.5]])
 def test_symbols_that_the_model_does_not_have_are_errors(x):
-    from tutelage.autoencoders import categorical_models, code, posterior
+    from tutelage.autoencoders.exact import code, posterior
+    from tutelage.autoencoders.parts import categorical_models
 
     for call in (posterior, code):
         with pytest.raises(TutelageError, match="symbols must be whole numbers from 0 to 3"):

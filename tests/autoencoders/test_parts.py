@@ -6,8 +6,13 @@ import pytest
 import torch
 
 from tutelage import draws
-from tutelage.autoencoders import categorical_models, normal_models
-from tutelage.autoencoders.parts import CategoricalDecoder, NormalDecoder, TableEncoder
+from tutelage.autoencoders.parts import (
+    CategoricalDecoder,
+    NormalDecoder,
+    TableEncoder,
+    categorical_models,
+    normal_models,
+)
 from tutelage.errors import TutelageError
 
 

@@ -5,10 +5,9 @@ import torch
 from torch import nn
 
 from tutelage.autoencoders import InformationObjective
-from tutelage.autoencoders.joint import Joint
+from tutelage.autoencoders.bounds import Joint, NamedDraws
 from tutelage.autoencoders.likelihoods import Likelihood
 from tutelage.autoencoders.steps import bound, gain, kept_codes
-from tutelage.autoencoders.streams import NamedDraws
 from tutelage.errors import TutelageError
 
 CPU = torch.device("cpu")

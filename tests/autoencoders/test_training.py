@@ -5,16 +5,11 @@ import math
 import pytest
 import torch
 
-from tutelage.autoencoders import (
-    InformationObjective,
-    categorical_models,
-    evaluate,
-    normal_models,
-    settled_adam,
-    train_models,
-)
+from tutelage.autoencoders import InformationObjective, settled_adam
+from tutelage.autoencoders.exact import evaluate
 from tutelage.autoencoders.objective import to_prior
-from tutelage.autoencoders.training import _StepNoise, normal_data, uniform_symbols
+from tutelage.autoencoders.parts import categorical_models, normal_models
+from tutelage.autoencoders.training import _StepNoise, normal_data, train_models, uniform_symbols
 from tutelage.errors import TutelageError
 from tutelage.training import Training
 

@@ -183,10 +183,10 @@ def test_members_of_an_experiment_whose_weights_are_not_finite_are_left_out(tute
 
 
 def test_exit_code_1_when_a_theorem_fails(tutelage, files, monkeypatch):
-    from tutelage.specialisation.certificates import recursive_gradient
+    from tutelage.specialisation.certificates import zero_gradient
 
-    right = recursive_gradient.recursive_gradient
-    monkeypatch.setattr(recursive_gradient, "recursive_gradient", lambda *a: right(*a) + 1)
+    right = zero_gradient.recursive_gradient
+    monkeypatch.setattr(zero_gradient, "recursive_gradient", lambda *a: right(*a) + 1)
     done = tutelage("certify", "lemma-1", files[0], files[1], "--points", files[2])
     assert done.code == 1
     assert "would refute the theorem" in done.out

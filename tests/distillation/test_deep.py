@@ -15,7 +15,7 @@ from tutelage.distillation.deep import (
     norm_cap,
 )
 from tutelage.distillation.flows import descent, settle
-from tutelage.distillation.learned import learned
+from tutelage.distillation.learners import learned
 from tutelage.distillation.tasks import Isotropic
 from tutelage.errors import TutelageError
 from tutelage.networks import Network

@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy.stats import beta, kstest
 
-from tutelage.distillation.learned import learned, unsigned_angle
+from tutelage.distillation.learners import learned, unsigned_angle
 from tutelage.distillation.tasks import Empirical, Isotropic, LargeMargin, Polynomial, reverse_distribution
 from tutelage.errors import TutelageError
 

@@ -9,10 +9,10 @@ from tutelage import draws
 from tutelage.data import load_images
 from tutelage.data.subsets import class_subset
 from tutelage.errors import TutelageError
-from tutelage.exits._batches import sample_shares
 from tutelage.exits.inference import exit_accuracy
 from tutelage.exits.multi_exit import MultiExit, multi_exit_conv, multi_exit_mlp, pooled_head
 from tutelage.exits.objective import UNLABELLED, Annealing, constant, exit_distillation_loss, teacher_sets
+from tutelage.exits.tasks import sample_shares
 from tutelage.exits.training import PAPER_SGD, ExitObjective, ExitTask, train_exits, train_side_by_side
 from tutelage.training import Cosine, Drops, Training
 

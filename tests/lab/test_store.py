@@ -194,6 +194,6 @@ def test_several_writers_and_a_reader_share_a_folder(values, tmp_path):
         looks += 1
     assert [writer.exitcode for writer in writers] == [0, 0]
     assert looks > 0
-    assert {name for name in os.listdir(tmp_path) if name != ".index"} == set(experiments)
+    assert {name for name in os.listdir(tmp_path) if name != ".index.duckdb"} == set(experiments)
     for seed in experiments.values():
         assert store.load(TeacherStudent(**(settings | {"seeds": [seed]}))).report["evaluate_loss"][0, 0] == seed

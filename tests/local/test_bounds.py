@@ -67,19 +67,6 @@ def test_ratios_of_one_student_and_of_a_perfect_one():
     assert bounds.lojasiewicz(LocalSetting(teacher, teacher)).item() == math.inf
 
 
-def test_the_printed_bound_on_two_slabs_is_exceeded_and_twice_it_is_not():
-    exact, bound = bounds.slab_probabilities(np.array(math.pi / 2), 0.05, 0.05)
-    assert exact == pytest.approx(0.001590, abs=1e-6)
-    assert exact > bound / 2
-    for phi in np.linspace(0.1, 3.0, 30):
-        for first in (0.01, 0.2, 1.0):
-            exact, bound = bounds.slab_probabilities(phi, first, 0.3)
-            assert exact <= bound
-    x = np.random.default_rng(0).normal(size=(400_000, 2))
-    inside = (np.abs(x[:, 0]) <= 0.5) & (np.abs(x[:, 1]) <= (0.3 + 0.5 * math.cos(1.0)) / math.sin(1.0))
-    assert inside.mean() == pytest.approx(bounds.slab_probabilities(np.array(1.0), 0.5, 0.3)[0], abs=4e-3)
-
-
 def test_the_jacobian_is_lipschitz_in_spectral_norm_and_not_as_printed_in_frobenius():
     """Lemma D.1 with 2; the paper prints 1 + sqrt 3 in Frobenius norm; at 0 the ratio is sqrt(d + 3)."""
     draw = torch.Generator().manual_seed(0)

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 import tutelage as tt
-from tutelage.measures import MEASURES, tangent_kernel
+from tutelage.measures import MEASURES
+from tutelage.measures.kernels import tangent_kernel
 from tutelage.measures.snapshot import slices
 from tutelage.networks import Network, outputs
 

@@ -8,8 +8,8 @@ import torch
 from scipy.integrate import solve_ivp
 
 from tutelage import TutelageError
-from tutelage.population.expectations import Units, loss
-from tutelage.population.flow import descend, end_point, escape_times, flow
+from tutelage.population.expectations import Units
+from tutelage.population.flow import descend, end_point, flow
 
 
 def randn(*shape, seed=0):
@@ -68,17 +68,6 @@ def test_the_teacher_split_in_two_is_a_flat_minimum_and_the_origin_between_two_o
     between = flow(two, Units(torch.tensor([[[0.0, 1.0]]]), torch.ones(1, 1, 1)), [200.0]).end
     assert end_point(two, between).kinds == ("saddle",)
     assert end_point(*pair()).kinds == ("not stationary",) * 3
-
-
-def test_escape_times_are_where_the_loss_has_fallen():
-    teacher, students = pair(members=4)
-    course = flow(teacher, students, np.linspace(0, 40, 400).tolist())
-    times, start = escape_times(course, 0.5), loss(teacher, students)
-    there = flow(teacher, students, sorted(times.tolist()))
-    order = times.argsort()
-    reached = torch.stack([there.losses()[i, s] for i, s in enumerate(order)])
-    assert torch.allclose(reached, start[order] / 2, rtol=0.02)
-    assert escape_times(course, 1e-30).isinf().all()
 
 
 def test_a_rate_that_diverges_is_refused():

@@ -11,12 +11,13 @@ import math
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tutelage.lab import Store, schedule
 from tutelage.lab.results import Results
-from tutelage.studies import STUDIES, Measured
+from tutelage.studies import STUDIES, Measured, Plan
 from tutelage.studies.reproduce import distinct_experiments
 
 RECORD = Path(__file__).with_name("record.json")
@@ -34,14 +35,19 @@ Summary = tuple[int, float, float]
 
 def measured(name: str, store: Store) -> dict[str, dict[str, Summary]]:
     """Summaries of all values of a study's claims, by claim and setting."""
-    plan = STUDIES[name].plan("smoke")
-    stored = {r.experiment.hash: r for r in schedule(distinct_experiments({name: plan}), store, "local")}
-    results = Results(stored[e.hash] for e in plan.experiments)
-    viewed = plan.view(results) if plan.view else results
+    plan, _, viewed = computed(name, store)
     return {
         claim.sentence: {setting: summary(values) for setting, values in claim.values(viewed).items()}
         for claim in plan.claims
     }
+
+
+def computed(name: str, store: Store) -> tuple[Plan, Results, Any]:
+    """The plan of a study, its results, and what figure and claims take of them."""
+    plan = STUDIES[name].plan("smoke")
+    stored = {r.experiment.hash: r for r in schedule(distinct_experiments({name: plan}), store, "local")}
+    results = Results(stored[e.hash] for e in plan.experiments)
+    return plan, results, plan.view(results) if plan.view else results
 
 
 def summary(values) -> Summary:

@@ -8,6 +8,7 @@ import pytest
 
 from tutelage.lab import Store
 from tutelage.studies import STUDIES
+from tutelage.studies.numbers import numbers
 
 _spec = importlib.util.spec_from_file_location("record", Path(__file__).with_name("record.py"))
 record = importlib.util.module_from_spec(_spec)
@@ -24,6 +25,7 @@ def store(tmp_path_factory):
 def test_claims_measure_what_they_did(name, store):
     now = json.loads(json.dumps(record.measured(name, store)))
     assert not record.differences(name, now, KEPT.get(name, {})), "see tests/studies/record.py"
+    assert numbers(*record.computed(name, store)).num_rows > 0
 
 
 def test_a_study_that_is_gone_leaves_the_record():

@@ -1,13 +1,14 @@
-"""Students of one teacher in the plane (Zhu et al. 2021, Analysis of Alignment Phenomenon, anonymous).
+"""Can students of one teacher in the plane stand still without being aligned with it (Zhu et al. 2021)?
 
-Under the population loss, the gradient of students with fan-out 1 depends on angles alone. The package has kernels of
-the angle (:mod:`.angular`), the determinants whose signs decide whether students can stand still
-(:mod:`.determinants`), a proof of Conjecture 5.5 for relu (:mod:`.relu_theorem`), searches for a counterexample
-(:mod:`.conjecture_search`), and a proof on boxes with a checker. Theorems: ``certificates``; figures: ``studies``.
+Under the population loss, the gradient of students with fan-out 1 depends on angles alone. Start with
+:func:`determinants` (the signs that decide), ``relu_theorem.covariance_bounds`` (why not, for relu) and
+``tutelage.certify("determinants", teacher, students)``.
+
+To read, in this order: :mod:`.angular` (kernels of the angle), :mod:`.determinants`, :mod:`.relu_theorem` (a proof of
+Conjecture 5.5 for relu), :mod:`.counterexamples` (for other kernels it is false), :mod:`.conjecture_search`,
+:mod:`.interval_proof` and :mod:`.proof_checker` (a second proof, on boxes, and its checker).
 """
 
-from tutelage.alignment.angular import AngularKernel, named
-from tutelage.alignment.conjecture_search import climb, random_search
-from tutelage.alignment.determinants import Signs, determinants, signs
+from tutelage.alignment.determinants import determinants
 
-__all__ = ["AngularKernel", "Signs", "climb", "determinants", "named", "random_search", "signs"]
+__all__ = ["determinants"]

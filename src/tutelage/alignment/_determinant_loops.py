@@ -14,7 +14,7 @@ from numba import njit
 from tutelage.compiling import OPTIONS, compiled, stamp_of
 from tutelage.draws import GOLDEN, MIX_1, MIX_2
 
-ENTRY = 1e-14
+_ENTRY = 1e-14
 _GOLDEN, _MIX_1, _MIX_2 = np.uint64(GOLDEN), np.uint64(MIX_1), np.uint64(MIX_2)
 
 
@@ -102,14 +102,14 @@ def _is_witness(matrix, first, y, m):
         for i in range(m):
             total += y[i] * matrix[i, j]
         worst = min(worst, total)
-    error = size * (ENTRY + (m + 3) * 4e-16)
+    error = size * (_ENTRY + (m + 3) * 4e-16)
     shift = (4 * error - worst) / math.pi
     size, below = 0.0, 0.0
     for i in range(m):
         y[i] += shift
         size += abs(y[i])
         below += y[i] * first[i]
-    error = size * (ENTRY + (m + 3) * 4e-16) * 1.000001
+    error = size * (_ENTRY + (m + 3) * 4e-16) * 1.000001
     if not below < -error:
         return False
     for j in range(m):

@@ -23,9 +23,9 @@ from tutelage.errors import TutelageError, unknown
 from tutelage.population.kernels import KINDS, odd_and_even
 from tutelage.printing import printed
 
-PROBES = 1024
+_PROBES = 1024
 """Steps over half the circle at which a user's kernel is looked at."""
-HALVINGS = 30
+_HALVINGS = 30
 JUMP = 1e-6
 """Of a kernel's range: what is left of its largest step after that many halvings of the step, if it does not jump."""
 
@@ -164,7 +164,7 @@ def from_formula(
     ...
     tutelage.errors.TutelageError: 'formula' jumps by 1 near 1: an angular kernel has to be continuous on [0, pi]
     """
-    angles = np.linspace(0, math.pi, PROBES + 1)
+    angles = np.linspace(0, math.pi, _PROBES + 1)
     values = _evaluated(function, angles, name)
     if circle:
         apart = np.abs(_evaluated(function, -angles, name) - values)
@@ -177,7 +177,7 @@ def from_formula(
     steps = np.abs(np.diff(values))
     k, size = int(steps.argmax()), np.ptp(values)
     low, high, step = angles[k], angles[k + 1], steps[k]
-    for _ in range(HALVINGS):
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         a, b, c = _evaluated(function, np.array([low, middle, high]), name)
         low, high, step = (low, middle, abs(b - a)) if abs(b - a) >= abs(c - b) else (middle, high, abs(c - b))

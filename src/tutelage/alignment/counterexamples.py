@@ -30,7 +30,7 @@ Point = tuple[Fraction, Fraction]
 
 RATIO = Fraction(1, 2)
 """r of the Poisson kernel."""
-QUARTERS: tuple[Point, ...] = tuple((Fraction(c), Fraction(s)) for c, s in ((0, 1), (-1, 0), (0, -1)))
+_QUARTERS: tuple[Point, ...] = tuple((Fraction(c), Fraction(s)) for c, s in ((0, 1), (-1, 0), (0, -1)))
 """Students at pi/2, pi and 3 pi/2."""
 SIXTHS = (Fraction(1, 3), Fraction(2, 3), Fraction(1))
 """Angles over pi whose differences have cosines 1/2 and -1/2."""
@@ -98,7 +98,7 @@ def against_5_5() -> AssociatedMatrices:
     >>> min(result.full, *result.each) > 0
     True
     """
-    return associated(QUARTERS, poisson)
+    return associated(_QUARTERS, poisson)
 
 
 def against_5_8() -> dict[str, AssociatedMatrices]:

@@ -23,7 +23,7 @@ from tutelage.printing import printed
 EPS = 2.0**-53
 DEGENERATE = 1e-9
 """Radians: angles nearer than that to each other, or to each other's opposite, count as coincident or antipodal."""
-DIGITS = (40, 80, 160)
+_DIGITS = (40, 80, 160)
 SLACK = 1 + 1e-9
 """Covers the rounding of the bounds themselves."""
 
@@ -220,11 +220,11 @@ _EXACT = {
 
 def precise_signs(angles: np.ndarray, kind: str = "relu") -> tuple[np.ndarray, int]:
     """Proved signs of det M_i [m] and of det M of one angle set [m], by interval elimination with 40 to 160 digits."""
-    for digits in DIGITS:
+    for digits in _DIGITS:
         pivots, rho = precise_ratios(angles, kind, digits)
         if pivots and all(p.a > 0 for p in pivots):
             each = np.array([1 if r.a > 0 else -1 if r.b < 0 else 0 for r in rho], np.int8)
-            if each.all() or digits == DIGITS[-1]:
+            if each.all() or digits == _DIGITS[-1]:
                 return each, 1
     return np.zeros(len(angles), np.int8), 0
 

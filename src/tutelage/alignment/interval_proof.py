@@ -31,10 +31,10 @@ from tutelage.errors import TutelageError
 SPLIT, PROVED, EXCLUDED, OUTSIDE, OPEN = 0, 1, 4, 5, 6
 """Codes of boxes; 1, 2, 3: proved by det M_1, M_2, M_3; open: neither, at the finest level asked for."""
 CHUNK = 1 << 15
-LOWEST_SLOPE = -1.8198
+_LOWEST_SLOPE = -1.8198
 """Below the least f', which is at the only root of f'' = sin theta - (pi - theta) cos theta, between the next two."""
 ROOT = (1.1128, 1.1131)
-PI = (np.nextafter(np.pi, 0), np.nextafter(np.pi, 4))
+_PI = (np.nextafter(np.pi, 0), np.nextafter(np.pi, 4))
 
 Interval = tuple[np.ndarray, np.ndarray]
 
@@ -112,6 +112,8 @@ def prove(margin: int = 5, finest: int = 10) -> IntervalProof:
 def branch(judge: Callable[[np.ndarray, int], np.ndarray], finest: int) -> tuple[np.ndarray, ...]:
     """Codes of boxes from the whole cube down, split where (corners [B, 3], level) -> codes [B] says so."""
     corners, levels = np.zeros((1, 3), np.int64), []
+    # Invariant: the boxes judged EXCLUDED, OUTSIDE or PROVED so far, and those at `corners`, cover the whole cube. Only
+    # SPLIT boxes have children, and the eight children cover their parent, so an end without OPEN boxes is a proof.
     for level in range(finest + 1):
         parts = [judge(corners[k : k + CHUNK], level) for k in range(0, len(corners), CHUNK)]
         codes = np.concatenate(parts) if parts else np.zeros(0, np.uint8)
@@ -130,6 +132,7 @@ def _codes(corners: np.ndarray, level: int, margin: int) -> np.ndarray:
     low, high = corners.T, corners.T + 1
     gaps = [high[0], high[1] - low[0], high[2] - low[1], size - low[2]]  # at most, between neighbours on the circle
     codes = np.zeros(len(corners), np.uint8)
+    # Integers throughout: a box is excluded only if all of it is within the margin, and no rounding can say so wrongly.
     for gap in gaps:
         codes[gap << margin <= size] = EXCLUDED
     codes[(low[0] >= high[1]) | (low[1] >= high[2]) | (2 * low[1] >= size)] = OUTSIDE
@@ -176,19 +179,19 @@ def _around(x: np.ndarray, units: int = 4) -> Interval:
 def _angle(position: np.ndarray, size: int) -> Interval:
     """pi position / size with position an integer, so that the position is exact: in [0, pi]."""
     share = position / size  # exact: size is a power of two
-    return _mul((share, share), PI)
+    return _mul((share, share), _PI)
 
 
 def _value(position: np.ndarray, size: int) -> Interval:
     """f at the angle pi position / size in [0, pi]."""
     t, (sine, cosine) = _angle(position, size), _turns(position, size)
-    return _add(sine, _mul(_sub(PI, t), cosine))
+    return _add(sine, _mul(_sub(_PI, t), cosine))
 
 
 def _slope(position: np.ndarray, size: int) -> Interval:
     """f' = -(pi - theta) sin theta at the angle pi position / size in [0, pi]."""
     t, (sine, _) = _angle(position, size), _turns(position, size)
-    x = _mul(_sub(PI, t), sine)
+    x = _mul(_sub(_PI, t), sine)
     return -x[1], -x[0]
 
 
@@ -221,7 +224,7 @@ def _range_of_slopes(low: np.ndarray, high: np.ndarray, half: int) -> Interval:
         at = [_slope(a, half), _slope(b, half)]
         lowest = np.minimum(at[0][0], at[1][0])
         meets = (_angle(a, half)[0] <= ROOT[1]) & (_angle(b, half)[1] >= ROOT[0])
-        return np.where(meets, LOWEST_SLOPE, lowest), np.maximum(at[0][1], at[1][1])
+        return np.where(meets, _LOWEST_SLOPE, lowest), np.maximum(at[0][1], at[1][1])
 
     before = within(np.minimum(low, half), np.minimum(high, half))
     mirrored = within(2 * half - np.maximum(high, half), 2 * half - np.maximum(low, half))
@@ -277,8 +280,8 @@ def _upper(i: int, centre: dict, ranges: dict, slopes: dict, reach: np.ndarray) 
 
 def _determinant(f: dict) -> Interval:
     """det M_1 from the six values."""
-    first = _mul(f["x"], _sub(_mul(PI, PI), _mul(f["c"], f["c"])))
-    second = _mul(PI, _add(_mul(f["a"], f["y"]), _mul(f["b"], f["z"])))
+    first = _mul(f["x"], _sub(_mul(_PI, _PI), _mul(f["c"], f["c"])))
+    second = _mul(_PI, _add(_mul(f["a"], f["y"]), _mul(f["b"], f["z"])))
     third = _mul(f["c"], _add(_mul(f["a"], f["z"]), _mul(f["b"], f["y"])))
     return _add(_sub(first, second), third)
 
@@ -287,10 +290,10 @@ def _partials(f: dict) -> dict:
     """Derivatives of det M_1 by the six values."""
     twice = (2 * f["c"][0], 2 * f["c"][1])
     return {
-        "x": _sub(_mul(PI, PI), _mul(f["c"], f["c"])),
-        "y": _sub(_mul(f["c"], f["b"]), _mul(PI, f["a"])),
-        "z": _sub(_mul(f["c"], f["a"]), _mul(PI, f["b"])),
-        "a": _sub(_mul(f["c"], f["z"]), _mul(PI, f["y"])),
-        "b": _sub(_mul(f["c"], f["y"]), _mul(PI, f["z"])),
+        "x": _sub(_mul(_PI, _PI), _mul(f["c"], f["c"])),
+        "y": _sub(_mul(f["c"], f["b"]), _mul(_PI, f["a"])),
+        "z": _sub(_mul(f["c"], f["a"]), _mul(_PI, f["b"])),
+        "a": _sub(_mul(f["c"], f["z"]), _mul(_PI, f["y"])),
+        "b": _sub(_mul(f["c"], f["y"]), _mul(_PI, f["z"])),
         "c": _sub(_add(_mul(f["a"], f["z"]), _mul(f["b"], f["y"])), _mul(twice, f["x"])),
     }

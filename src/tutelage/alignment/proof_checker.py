@@ -23,7 +23,7 @@ from tutelage.alignment.interval_proof import IntervalProof
 from tutelage.errors import TutelageError
 
 BITS = 60
-FINEST = 13
+_FINEST = 13
 """The table has at least 2 to this power steps from 0 to pi, so that little is lost where f' turns."""
 CHUNK = 1 << 13
 
@@ -54,7 +54,7 @@ def check(proof: IntervalProof, on_progress: Callable[[float], None] = lambda sh
     >>> check(prove(3, 7)).valid
     True
     """
-    tables = _tables(max(FINEST, len(proof.levels) - 1))
+    tables = _tables(max(_FINEST, len(proof.levels) - 1))
     corners = np.zeros((1, 3), np.int64)
     proved = rejected = done = 0
     covers, total = True, sum(len(codes) for codes in proof.levels)

@@ -11,14 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from tutelage.autoencoders import saving
-from tutelage.autoencoders.bounds import Bounds
-from tutelage.autoencoders.joint import Joint
+from tutelage.autoencoders.bounds import Bounds, Joint, NamedDraws
 from tutelage.autoencoders.likelihoods import Kind, Likelihood, pair
 from tutelage.autoencoders.objective import Gradient
-from tutelage.autoencoders.records import Information, TrainingRecord, Watch
-from tutelage.autoencoders.settings import InformationObjective, steps_and_batch
+from tutelage.autoencoders.settings import Information, InformationObjective, TrainingRecord, Watch, steps_and_batch
 from tutelage.autoencoders.steps import Terms, bound, estimate, fit_estimator, gain, kept_codes
-from tutelage.autoencoders.streams import NamedDraws
 from tutelage.autoencoders.training import checked_targets
 from tutelage.errors import TutelageError
 from tutelage.training import Adam, Settle, Training

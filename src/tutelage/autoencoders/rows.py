@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from tutelage.autoencoders.convolutions import started
 from tutelage.errors import TutelageError
 
-WIDEST = 10
+_WIDEST = 10
 """Pixels of a row: there are 2^10 different rows then."""
 
 
@@ -107,8 +107,8 @@ def row_decoder(shape: Sequence[int], latent: int, *, hidden: int = 64, seed: in
     >>> x.shape, distribution.log_density(x).shape
     (torch.Size([3, 1, 8, 8]), torch.Size([3]))
     """
-    if len(shape) != 3 or shape[0] != 1 or min(*shape, latent, hidden) < 1 or shape[2] > WIDEST:
+    if len(shape) != 3 or shape[0] != 1 or min(*shape, latent, hidden) < 1 or shape[2] > _WIDEST:
         raise TutelageError(
-            f"images of shape {list(shape)} are not (1, height, width) with rows of {WIDEST} pixels at most"
+            f"images of shape {list(shape)} are not (1, height, width) with rows of {_WIDEST} pixels at most"
         )
     return started(RowDecoder(shape[1], shape[2], latent, hidden), seed, "row-decoder")

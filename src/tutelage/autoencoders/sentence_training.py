@@ -7,19 +7,24 @@ log p(z) is a baseline that knows the latent and not the sentence, so that nothi
 score of the other samples of the batch.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
+from safetensors.torch import save
 from torch import Tensor
 
 from tutelage import draws
+from tutelage.autoencoders import saving
 from tutelage.autoencoders.objective import elbo, infomax, resampled_bound, score_function, standard_normal
 from tutelage.autoencoders.parts import Model
-from tutelage.autoencoders.sequences import decoder_of
+from tutelage.autoencoders.sequences import decoder_of, sentence_models
 from tutelage.autoencoders.settings import SentenceObjective, settled_adam, steps_and_batch
 from tutelage.autoencoders.training import check_course, checked_targets
 from tutelage.errors import TutelageError
+from tutelage.files import write_atomically
 from tutelage.training.settings import Training, set_rate
 
 _MEMORY = 0.98  # of the running mean that is reported as the estimate
@@ -184,3 +189,79 @@ class _SentenceNoise:
         draw = draws.uniforms if name.endswith("uniform") else draws.normals
         made = draw(self.keys[name], count, now * count).to(torch.get_default_dtype())
         return made.view(-1, *self.sizes[name])
+
+
+_SIZES = {"members", "longest", "latent", "hidden", "embedding"}
+
+
+def save_sentences(model: Model, words: Sequence[str], path: str | Path) -> None:
+    """Write models of sentences to a safetensors file.
+
+    Parameters
+    ----------
+    model
+        All members.
+    words
+        Vocabulary in the order of the word numbers.
+    path
+        File to write.
+    """
+    decoder = decoder_of(model)
+    members, vocabulary, embedding = decoder.words.shape
+    if len(words) != vocabulary:
+        raise TutelageError(
+            f"there are {len(words)} words for a model of {vocabulary}: give the words it was trained with"
+        )
+    tensors = {name: weights.detach().contiguous().clone() for name, weights in model.weights().items()}
+    sizes = {
+        "members": members,
+        "longest": decoder.longest,
+        "latent": model.latent,
+        "hidden": decoder.from_state.shape[1],
+        "embedding": embedding,
+    }
+    write_atomically(Path(path), save(tensors, {"sizes": json.dumps(sizes), "words": json.dumps(list(words))}))
+
+
+def load_sentences(path: str | Path) -> tuple[Model, tuple[str, ...]]:
+    """Load models of sentences that :func:`save_sentences` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    model, words
+        All members, and the vocabulary.
+    """
+    metadata, tensors = saving.read(path)
+    if not {"sizes", "words"} <= metadata.keys():
+        raise TutelageError(f"{path} holds no models of sentences: write them with save_sentences")
+    words, sizes = _described(metadata, tensors, path)
+    model = sentence_models(range(sizes.pop("members")), len(words), sizes.pop("longest"), **sizes)
+    saving.into({"decoder": model.decoder, "encoder": model.encoder, "estimator": model.estimator}, tensors, path)
+    return model, words
+
+
+def _described(
+    metadata: Mapping[str, str], tensors: Mapping[str, Tensor], path: str | Path
+) -> tuple[tuple[str, ...], dict]:
+    """Words and sizes, if they are those of the arrays beside them: no model is built that the file cannot fill."""
+    try:
+        words, sizes = json.loads(metadata["words"]), json.loads(metadata["sizes"])
+    except (ValueError, RecursionError):
+        raise TutelageError(f"the words or sizes in {path} are damaged: save the models again") from None
+    most = sum(tensor.numel() for tensor in tensors.values())
+    whole = isinstance(sizes, dict) and sizes.keys() == _SIZES and all(type(n) is int for n in sizes.values())
+    if not whole or not all(0 < n <= most for n in sizes.values()):
+        raise TutelageError(
+            f"the sizes in {path} must be {', '.join(sorted(_SIZES))}, whole numbers that fit its arrays"
+        )
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise TutelageError(f"the words in {path} are not a list of texts: save the models again")
+    shape = tuple(tensors["decoder.words"].shape) if "decoder.words" in tensors else ()
+    if shape != (sizes["members"], len(words), sizes["embedding"]) or sizes["hidden"] * sizes["latent"] > most:
+        raise TutelageError(f"the sizes in {path} do not fit its arrays: save the models again")
+    return tuple(words), sizes

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage.autoencoders.joint import Joint
+from tutelage.autoencoders.bounds import Joint, NamedDraws
 from tutelage.autoencoders.likelihoods import pair
 from tutelage.autoencoders.objective import Gradient, score_function, standard_normal
 from tutelage.autoencoders.settings import InformationObjective
-from tutelage.autoencoders.streams import NamedDraws
 from tutelage.errors import TutelageError
 
 

@@ -175,37 +175,11 @@ class Part:
     conclusion: Condition
 
 
-@printed
-@dataclass(frozen=True)
-class Certificate:
-    """A theorem checked on one member: conditions that all parts share, and one part per thing it speaks of.
+class _Judged:
+    """Verdicts of parts under shared conditions."""
 
-    ``print`` shows a summary; :meth:`details` returns every condition with its numbers.
-
-    Attributes
-    ----------
-    theorem, source, statement
-        Name, place in the paper and what the theorem says.
-    member
-        Which member.
-    conditions
-        Conditions shared by all parts.
-    parts
-        For example one per teacher unit.
-    settings
-        Tolerances and options that the numbers depend on.
-    seed
-        Seed of the member, where it is known.
-    """
-
-    theorem: str
-    source: str
-    statement: str
-    member: int
-    conditions: tuple[Condition, ...]
-    parts: tuple[Part, ...]
-    settings: dict[str, Any]
-    seed: int | None = None
+    parts: Sequence[Part]
+    conditions: Sequence[Condition]
 
     def verdict_of(self, part: Part) -> Verdict:
         """holds or fails where all conditions are true.
@@ -237,6 +211,59 @@ class Certificate:
         """Names of the conditions that are false, each once."""
         every = [c for part in self.parts for c in (*self.conditions, *part.conditions)]
         return tuple(dict.fromkeys(c.name for c in every if c.holds is False))
+
+
+@printed
+@dataclass(frozen=True)
+class Finding(_Judged):
+    """What the function of a theorem returns for one member.
+
+    Attributes
+    ----------
+    parts
+        One per thing the theorem speaks of.
+    conditions
+        Conditions shared by all parts.
+    settings
+        Tolerances and options that the numbers depend on.
+    """
+
+    parts: Sequence[Part]
+    conditions: Sequence[Condition] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@printed
+@dataclass(frozen=True)
+class Certificate(_Judged):
+    """A theorem checked on one member: conditions that all parts share, and one part per thing it speaks of.
+
+    ``print`` shows a summary; :meth:`details` returns every condition with its numbers.
+
+    Attributes
+    ----------
+    theorem, source, statement
+        Name, place in the paper and what the theorem says.
+    member
+        Which member.
+    conditions
+        Conditions shared by all parts.
+    parts
+        For example one per teacher unit.
+    settings
+        Tolerances and options that the numbers depend on.
+    seed
+        Seed of the member, where it is known.
+    """
+
+    theorem: str
+    source: str
+    statement: str
+    member: int
+    conditions: tuple[Condition, ...]
+    parts: tuple[Part, ...]
+    settings: dict[str, Any]
+    seed: int | None = None
 
     def plain(self) -> dict[str, Any]:
         """As plain data for JSON."""
@@ -297,26 +324,6 @@ class Certificate:
         head = [f"{self.theorem} ({self.source}), {who}: {self.summary}", f"  {self.statement}"]
         chosen = ", ".join(f"{name} {number(v)}" for name, v in self.settings.items())
         return "\n".join([*head, *(f"  {line}" for line in lines), *([f"  Settings: {chosen}."] if chosen else [])])
-
-
-@printed
-@dataclass(frozen=True)
-class Finding:
-    """What the function of a theorem returns for one member.
-
-    Attributes
-    ----------
-    parts
-        One per thing the theorem speaks of.
-    conditions
-        Conditions shared by all parts.
-    settings
-        Tolerances and options that the numbers depend on.
-    """
-
-    parts: Sequence[Part]
-    conditions: Sequence[Condition] = ()
-    settings: dict[str, Any] = field(default_factory=dict)
 
 
 def _finite(value: float | None) -> float | None:

@@ -6,14 +6,14 @@ flow; transfer sets; weights alone. :func:`certify` reaches them all.
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from tutelage.certificates.records import Certificate, Finding
 from tutelage.discover import import_from_subjects
 from tutelage.errors import TutelageError, unknown
 
-Function = Callable[..., Sequence[Finding] | Sequence[Certificate]]
+Function = Callable[..., Sequence[Finding]]
 ALL = "all"
 
 
@@ -48,7 +48,7 @@ class Subject:
     example: Callable[..., tuple[Any, ...]] | None = None
 
     def certificate(self, name: str, *, source: str, needs: str = "") -> Callable[[Function], Function]:
-        """Register a function (scene, *, options) -> one finding or certificate per member.
+        """Register a function (scene, *, options) -> one finding per member.
 
         The first line of its docstring is the statement; needs: what it looks at beyond what every scene of the subject
         has, in a word of that subject's own.
@@ -232,16 +232,12 @@ def certify_all(*about: Any, **options: Any) -> dict[str, list[Certificate]]:
 
 def signed(theorem: Theorem, scene: Any, options: Mapping[str, Any], first: int = 0) -> list[Certificate]:
     """The certificates of a theorem on one scene, whose first member has this number."""
-    out = []
-    findings: Sequence[Finding | Certificate] = theorem.function(scene, **options)
-    for offset, finding in enumerate(findings):
-        if isinstance(finding, Certificate):
-            out.append(replace(finding, theorem=theorem.name, member=first + offset))
-        else:
-            settings = dict(finding.settings) or {**theorem.options, **options}
-            about = theorem.name, theorem.source, theorem.statement, first + offset
-            out.append(Certificate(*about, tuple(finding.conditions), tuple(finding.parts), settings))
-    return out
+    about = theorem.name, theorem.source, theorem.statement
+    chosen = {**theorem.options, **options}
+    return [
+        Certificate(*about, member, tuple(f.conditions), tuple(f.parts), dict(f.settings) or chosen)
+        for member, f in enumerate(theorem.function(scene, **options), start=first)
+    ]
 
 
 def _check_option(name: str, value: Any, default: Any) -> None:
@@ -250,7 +246,7 @@ def _check_option(name: str, value: Any, default: Any) -> None:
         if type(value) is not int or not 1 <= value < 2**31:
             raise TutelageError(f"the option {name} must be a whole number of at least 1, got {value}")
     elif type(default) is float or default is None:
-        if value is not None and not (isinstance(value, int | float) and float(value) >= 0):
+        if not ((value is None and default is None) or (isinstance(value, int | float) and float(value) >= 0)):
             raise TutelageError(f"the option {name} must be a number of at least 0, got {value}")
     elif type(value) is not type(default):
         raise TutelageError(f"the option {name} must be of the type of {default!r}, got {value!r}")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tutelage.certificates.records import Certificate, Condition, Part
 
-STATES = {True: "met", False: "not met", None: "not decided"}
-REMARKS = {
+_STATES = {True: "met", False: "not met", None: "not decided"}
+_REMARKS = {
     "fails": "This would refute the theorem, or it shows rounding: look at the margins.",
     "vacuous": "The tolerance is too wide to say anything: choose a smaller one, or networks of higher precision.",
 }
@@ -51,7 +51,7 @@ def summary_lines(certificate: Certificate) -> list[str]:
                 p.conclusion.bound not in (None, math.inf, -math.inf) for p in parts
             ):
                 lines.append(_all_the_same(parts))
-        lines += [REMARKS[verdict]] if verdict in REMARKS else []
+        lines += [_REMARKS[verdict]] if verdict in _REMARKS else []
     advice = dict.fromkeys(c.advice for c in certificate.every_condition() if c.advice and c.holds is not True)
     return lines + [f"What to do: {text}." for text in advice]
 
@@ -74,11 +74,11 @@ def headline(certificates: Sequence[Certificate]) -> str:
 
 def detail_lines(certificate: Certificate) -> list[str]:
     """Every condition and conclusion with its numbers."""
-    lines = [f"{STATES[c.holds]}: {_named(c)}" for c in certificate.conditions]
+    lines = [f"{_STATES[c.holds]}: {_named(c)}" for c in certificate.conditions]
     for part, verdict in zip(certificate.parts, certificate.verdicts, strict=True):
         lines.append(f"{part.about}: {verdict}")
-        lines += [f"  {STATES[c.holds]}: {_named(c)}" for c in part.conditions]
-        lines.append(f"  conclusion {STATES[part.conclusion.holds]}: {_named(part.conclusion)}")
+        lines += [f"  {_STATES[c.holds]}: {_named(c)}" for c in part.conditions]
+        lines.append(f"  conclusion {_STATES[part.conclusion.holds]}: {_named(part.conclusion)}")
     return lines
 
 
@@ -88,7 +88,7 @@ def _named(condition: Condition) -> str:
 
 
 def _is(condition: Condition) -> str:
-    return f"is {STATES[condition.holds]}"
+    return f"is {_STATES[condition.holds]}"
 
 
 def _count(parts: Sequence[Part], every: Sequence[Part]) -> str:

@@ -78,16 +78,15 @@ def reproduce(
 
     _log_to_terminal(verbose)
     load_plugins(plugins)
-    chosen = list(STUDIES) if names == ["all"] else list(dict.fromkeys(names))
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
-    planned = plans(chosen, scale)
+    planned = plans(STUDIES if names == ["all"] else dict.fromkeys(names), scale)
     experiments = distinct_experiments(planned)
     tracker = open_tracker(track) if track else None
     landing = Landing(planned)
     with shown(f"{len(experiments)} experiments", sum(e.cost for e in experiments), as_json, landing) as (done, landed):
         outcomes = carry_out(
-            chosen,
+            planned,
             scale,
             out,
             results=results,

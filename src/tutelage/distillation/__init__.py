@@ -1,14 +1,26 @@
-"""Why distillation works: what a linear student learns from soft labels, and how fast (Phuong 2021, chapter 5)."""
+"""Why does distillation work: what does a linear student learn from soft labels, and how fast (Phuong 2021, chapter 5)?
 
-from tutelage.distillation.bounds import best_bound, margin_bound, polynomial_bound, risk_bound
+Start with :class:`Polynomial` (a task), :func:`flow` (gradient flow of deep linear students, exact) and :func:`distil`
+(any torch module into any other).
+
+To read, in this order: :mod:`.transfer` and :mod:`.tasks` (inputs and teachers), :mod:`.cross_entropy`, :mod:`.flows`,
+:mod:`.deep` (where students end), :mod:`.risk` and :mod:`.bounds`, :mod:`.learners`, :mod:`.modules` and
+:mod:`.outlook` (distillation of one's own networks).
+"""
+
+from tutelage.distillation.bounds import best_bound
 from tutelage.distillation.deep import balanced_start, guaranteed, limit
-from tutelage.distillation.flows import StudentFlow, descent, flow, induced_flow, settle
-from tutelage.distillation.learned import angle, learned, newton, unsigned_angle
-from tutelage.distillation.learners import Distillation, HardTarget, Learner, Weakened
-from tutelage.distillation.modules import Distilled, distil
-from tutelage.distillation.outcomes import Monotonicity, TransferOutcome, monotonicity, outcome
-from tutelage.distillation.outlook import Outlook, outlook
-from tutelage.distillation.risk import disagreement, risk_at_angle
+from tutelage.distillation.flows import StudentFlow, flow
+from tutelage.distillation.learners import (
+    Distillation,
+    HardTarget,
+    Weakened,
+    angle,
+    learned,
+    newton,
+)
+from tutelage.distillation.modules import distil
+from tutelage.distillation.outlook import Outlook, monotonicity, outcome, outlook
 from tutelage.distillation.targets import Softening
 from tutelage.distillation.tasks import DistillationTask, Empirical, Isotropic, LargeMargin, Polynomial
 from tutelage.distillation.transfer import TransferSet
@@ -16,39 +28,26 @@ from tutelage.distillation.transfer import TransferSet
 __all__ = [
     "Distillation",
     "DistillationTask",
-    "Distilled",
     "Empirical",
     "HardTarget",
     "Isotropic",
     "LargeMargin",
-    "Learner",
-    "Monotonicity",
     "Outlook",
     "Polynomial",
     "Softening",
     "StudentFlow",
-    "TransferOutcome",
     "TransferSet",
     "Weakened",
     "angle",
     "balanced_start",
     "best_bound",
-    "descent",
-    "disagreement",
     "distil",
     "flow",
     "guaranteed",
-    "induced_flow",
     "learned",
     "limit",
-    "margin_bound",
     "monotonicity",
     "newton",
     "outcome",
     "outlook",
-    "polynomial_bound",
-    "risk_at_angle",
-    "risk_bound",
-    "settle",
-    "unsigned_angle",
 ]

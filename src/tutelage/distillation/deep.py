@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.arrays import doubles
-from tutelage.distillation.learned import learned
+from tutelage.distillation.learners import learned
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError
 from tutelage.networks import Network

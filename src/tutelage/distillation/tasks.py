@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.arrays import doubles
-from tutelage.distillation.learned import angle
+from tutelage.distillation.learners import angle
 from tutelage.distillation.risk import disagreement, risk_at_angle
 from tutelage.distillation.transfer import TransferSet
 from tutelage.errors import TutelageError

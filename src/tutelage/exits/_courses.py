@@ -9,12 +9,11 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.errors import TutelageError
-from tutelage.exits._batches import batches
 from tutelage.exits._pupil import Pupil
 from tutelage.exits.inference import exit_accuracy
 from tutelage.exits.objective import check_labels, teacher_sets
 from tutelage.exits.stacked.pupils import Pupils, Seat, can_stack
-from tutelage.exits.tasks import Augment, ExitTask, State, Trace, TrainedExits
+from tutelage.exits.tasks import Augment, ExitTask, State, Trace, TrainedExits, batches
 
 _AHEAD = 32  # batches whose samples are gathered at a time, at most
 _NUMBERS = 2**27  # that they hold, at most, if they are several

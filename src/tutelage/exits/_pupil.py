@@ -10,10 +10,9 @@ import copy
 import torch
 from torch import Tensor
 
-from tutelage.exits._batches import Batches
 from tutelage.exits.multi_exit import MultiExit
 from tutelage.exits.objective import teacher_shares, training_goal
-from tutelage.exits.settings import ExitObjective
+from tutelage.exits.tasks import Batches, ExitObjective
 from tutelage.training.settings import Training, set_rate
 
 _WARM = 2  # steps before a recording, in which libraries set themselves up

@@ -7,11 +7,9 @@ from itertools import pairwise
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.exits._batches import Samples
 from tutelage.exits._courses import ExitCourse, advance, seat
 from tutelage.exits.multi_exit import MultiExit
-from tutelage.exits.settings import PAPER_SGD, ExitObjective
-from tutelage.exits.tasks import Augment, ExitTask, State, Trace, TrainedExits
+from tutelage.exits.tasks import PAPER_SGD, Augment, ExitObjective, ExitTask, Samples, State, Trace, TrainedExits
 from tutelage.training.settings import Training
 
 __all__ = [

@@ -5,22 +5,40 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tutelage.errors import TutelageError
 from tutelage.files import is_at_work
-from tutelage.lab.index import experiments, hashes
-from tutelage.lab.manifest import SETTINGS, Damage, check_settings, damage, is_result, read
+from tutelage.lab.index import Index, hashes
+from tutelage.lab.manifest import SETTINGS, Damage, check_settings, damage, is_result, read, regular
 
 LISTED = ("experiment", "kind", "finished", "members", "engine", "device", "seconds", "bytes", "damage")
 
 
 def list_results(root: Path) -> list[dict[str, Any]]:
     """The experiments of a folder with what ``LISTED`` names; ``damage`` is None where every file has its size."""
-    return experiments(root, every_file=True).select(LISTED).to_pylist()
+    index = Index(root)
+    with closing(index.connection):
+        whole = index.listed([*LISTED[:-1], "files"])
+        index.keep()
+    rows = [row | {"damage": _changed(f"{root}/{row['experiment']}", row.pop("files"))} for row in whole]
+    rows += [dict.fromkeys(LISTED) | {"experiment": name, "damage": what} for name, what in index.damaged.items()]
+    return sorted(rows, key=lambda row: str(row["experiment"]))
+
+
+def _changed(folder: str, files: str) -> str | None:
+    """What is wrong with the first file that is missing or has not the size that the index says."""
+    for entry in files.split():
+        name, size = entry.split("/")
+        try:
+            if (now := regular(Path(folder), name)) != int(size):
+                return f"{name} has {now} bytes instead of {size}"
+        except Damage as problem:
+            return f"{name} {problem.what}"
+    return None
 
 
 def check(root: Path, chosen: Sequence[str] = ()) -> Iterator[tuple[str, list[Damage]]]:
@@ -43,14 +61,16 @@ class Leftover:
 
 
 def leftovers(root: Path) -> list[Leftover]:
-    """What lies in a results folder under the names of unfinished work and of experiments that were set aside."""
+    """What lies in a results folder under the names of unfinished work and of experiments that were set aside.
+
+    ``.index`` is the folder of what earlier versions kept for queries.
+    """
     now, files = time.time(), []
-    for folder in (root, root / ".index"):
-        if folder.is_symlink() and folder != root:
-            continue
-        for path in sorted([*folder.glob(".*.part"), *folder.glob(".*.damaged")]):
-            with suppress(OSError):  # it has landed in the meantime
-                files.append(Leftover(path, max(0.0, now - _last_change(path))))
+    for path in sorted(
+        [*root.glob(".*.part"), *root.glob(".*.part.wal"), *root.glob(".*.damaged"), *root.glob(".index")]
+    ):
+        with suppress(OSError):  # it has landed in the meantime
+            files.append(Leftover(path, max(0.0, now - _last_change(path))))
     return files
 
 

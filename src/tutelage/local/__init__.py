@@ -1,25 +1,26 @@
-"""Local convergence of mildly over-parameterised students (Zhou et al. 2021): exact losses, bounds, starts and
-descent.
+"""Does an over-parameterised student near its teacher converge, and how fast (Zhou et al. 2021)?
+
+Everything is exact under x ~ N(0, I), with small relative errors down to losses of 1e-25. Start with
+:class:`LocalSetting` (teachers and students), :func:`descend` and
+``tutelage.certify("lojasiewicz", setting)``.
+
+To read, in this order: :mod:`.setting`, :mod:`.exact` (loss and gradient), :mod:`.grouping` and :mod:`.residuals` (what
+students of a teacher amount to), :mod:`.slab` and :mod:`.hermite` (test functions), :mod:`.directions`, :mod:`.bounds`,
+:mod:`.descent`, :mod:`.starts` and :mod:`.initialise`, :mod:`.adversary` (searches for what would break the theory).
 """
 
-from tutelage.local.adversary import Edge, Flattest, Slowest, basin_edge, flattest, slowest
+from tutelage.local.adversary import basin_edge, flattest, slowest
 from tutelage.local.descent import Descent, descend, descend_on_samples, lazy_rate
-from tutelage.local.directions import Direction, direction
+from tutelage.local.directions import direction
 from tutelage.local.exact import gradient, hessian, loss, loss_and_gradient
-from tutelage.local.grouping import StudentGroups, groups
-from tutelage.local.initialise import random_start, samples, subspace_start
-from tutelage.local.residuals import residual, second_moments, split, teacher_matrix
+from tutelage.local.grouping import groups
+from tutelage.local.initialise import random_start, subspace_start
 from tutelage.local.setting import LocalSetting
-from tutelage.local.starts import local_students, normal_students, separated_teachers, split_students
+from tutelage.local.starts import local_students, separated_teachers
 
 __all__ = [
     "Descent",
-    "Direction",
-    "Edge",
-    "Flattest",
     "LocalSetting",
-    "Slowest",
-    "StudentGroups",
     "basin_edge",
     "descend",
     "descend_on_samples",
@@ -32,15 +33,8 @@ __all__ = [
     "local_students",
     "loss",
     "loss_and_gradient",
-    "normal_students",
     "random_start",
-    "residual",
-    "samples",
-    "second_moments",
     "separated_teachers",
     "slowest",
-    "split",
-    "split_students",
     "subspace_start",
-    "teacher_matrix",
 ]

@@ -15,9 +15,9 @@ from tutelage.local import _fine, _plain, _wedges
 from tutelage.local._fine import fine_gradient, fine_split
 from tutelage.local._plain import copy, plain
 
-FINE_LOSS = 1e-4
+_FINE_LOSS = 1e-4
 """Share of the squared scale below which a loss is computed the fine way."""
-FINE_GRADIENT = 1e-9
+_FINE_GRADIENT = 1e-9
 """The same for a gradient, which is larger than the loss and so needs it later."""
 
 
@@ -30,10 +30,10 @@ def _make(stamp: int):
         for s in range(first, last):
             t = s if taught.shape[0] > 1 else 0
             loss[s], scale, size[s] = plain(w[s], taught[t], top, dw[s])
-            if fine and loss[s] < FINE_LOSS * scale:
+            if fine and loss[s] < _FINE_LOSS * scale:
                 flat, mixed, spiky = fine_split(w[s], taught[t])
                 loss[s] = max(0.0, flat / 2 + mixed + spiky / 2)
-                if loss[s] < FINE_GRADIENT * scale:
+                if loss[s] < _FINE_GRADIENT * scale:
                     size[s] = fine_gradient(w[s], taught[t], top, dw[s])
         return stamp
 
@@ -60,10 +60,10 @@ def _make(stamp: int):
                 scale, value, size, small = 0.0, 0.0, 0.0, close
                 if not close or asked:
                     value, scale, size = plain(w[s], taught_s, top, dw)
-                    if fine and asked and value < FINE_LOSS * scale:
+                    if fine and asked and value < _FINE_LOSS * scale:
                         flat, mixed, spiky = fine_split(w[s], taught_s)
                         value = max(0.0, flat / 2 + mixed + spiky / 2)
-                    small = fine and value < FINE_GRADIENT * scale
+                    small = fine and value < _FINE_GRADIENT * scale
                 if close or small:
                     size = fine_gradient(w[s], taught_s, top, dw)
                 close = small

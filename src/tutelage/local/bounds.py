@@ -116,18 +116,6 @@ def smoothness(setting: LocalSetting, step: Tensor) -> Sides:
     return Sides(rest, scale**0.25 * value.sqrt() * size**1.5 + scale * size**2 + size**4)
 
 
-def slab_probabilities(phi: np.ndarray, first: float, second: float) -> tuple[np.ndarray, np.ndarray]:
-    r"""P(A) and its upper bound 2 d1 (d2 + d1 |cos|) / (pi sin) for the shadow of two slabs (Zhou et al. 2021,
-    technical Lemma C.2).
-
-    A = {|x_1| <= d1, |x_2| <= (d2 + d1 |cos phi|) / sin phi}. The paper prints half of this bound, which is exceeded;
-    :func:`separation_bound` follows from the bound given here.
-    """
-    reach = (second + first * np.abs(np.cos(phi))) / np.sin(phi)
-    exact = erf(first / math.sqrt(2)) * erf(reach / math.sqrt(2))
-    return exact, 2 * first * reach / math.pi
-
-
 def cover_probability(angle: float, dimension: int) -> float:
     """P(a random line is within the angle of a given one) = I_{sin^2}((d - 1) / 2, 1/2) (Zhou et al. 2021, Lemma
     E.1).

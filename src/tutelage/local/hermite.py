@@ -22,7 +22,7 @@ from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
 
 _ROUNDING = 1e-14  # of the masses of all units: what <h, R> may be off by
-DEGREES = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+_DEGREES = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 
 def coefficients(k: np.ndarray | int) -> np.ndarray:
@@ -65,7 +65,7 @@ class HermiteBound:
     each: Tensor
 
 
-def lower_bound(setting: LocalSetting, degrees: tuple[int, ...] = DEGREES) -> HermiteBound:
+def lower_bound(setting: LocalSetting, degrees: tuple[int, ...] = _DEGREES) -> HermiteBound:
     """The best max(<h, R>, 0)^2 / (2 ||h||^2) over even degrees, below the loss of every member, rounding included."""
     rounding = _ROUNDING * (1 + setting.r) * (setting.mass + setting.total)
     met = [(with_residual(setting, n) - rounding).clamp_min(0) for n in degrees]
@@ -75,7 +75,7 @@ def lower_bound(setting: LocalSetting, degrees: tuple[int, ...] = DEGREES) -> He
 
 
 def angle_energy_bound(
-    setting: LocalSetting, degrees: tuple[int, ...] = DEGREES, value: Tensor | None = None
+    setting: LocalSetting, degrees: tuple[int, ...] = _DEGREES, value: Tensor | None = None
 ) -> Tensor:
     r"""The least over l of pi^2 (||h|| sqrt(2 L) + (r - 1) cos^l(Delta/2) sum |w_j|^2): [S].
 

@@ -18,7 +18,7 @@ from tutelage.population.expectations import Units
 from tutelage.population.kernels import pairs
 from tutelage.printing import printed
 
-SEPARATION = 1e-6
+_SEPARATION = 1e-6
 """Radians below which two teachers count as one line, and the theory as having nothing to say (Zhou et al. 2021,
 Assumption 1).
 """
@@ -46,7 +46,7 @@ class LocalSetting:
 
     teachers: Tensor
     students: Tensor
-    least: float = SEPARATION
+    least: float = _SEPARATION
 
     def __post_init__(self) -> None:
         for name in ("teachers", "students"):

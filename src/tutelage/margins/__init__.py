@@ -1,27 +1,26 @@
-"""Which network training picks on orthogonally separable data (Phuong 2021, chapter 3).
+"""Which network does training pick on orthogonally separable data (Phuong 2021, chapter 3)?
 
-Data sets (:mod:`.datasets`), the exact projected gradient flow to t = 1e300 (:mod:`.flow`), max-margin vectors
-(:mod:`.max_margin`) and the limits that Theorem 3.1 promises (:mod:`.limits`). Theorems: ``certificates``; figures:
+Start with :func:`cones` (data), :func:`flow` (the exact projected gradient flow to t = 1e300) and :func:`limits` (what
+Theorem 3.1 promises of its end).
+
+To read, in this order: :mod:`.datasets`, :mod:`.losses`, :mod:`.flow` and its loop ``_flow_loops``, :mod:`.sectors`
+(where units go first), :mod:`.max_margin`, :mod:`.limits`, :mod:`.orthogonal`. Theorems: ``certificates``; figures:
 ``studies``.
 """
 
-from tutelage.margins.datasets import LabelledPoints, clashing, cones, half_spaces, orthants
+from tutelage.margins.datasets import LabelledPoints, cones, orthants
 from tutelage.margins.flow import MarginFlow, balanced_start, flow
-from tutelage.margins.limits import fit, limits
+from tutelage.margins.limits import limits
 from tutelage.margins.max_margin import MaxMargins, max_margins
-from tutelage.margins.orthogonal import Separability, separability
+from tutelage.margins.orthogonal import separability
 
 __all__ = [
     "LabelledPoints",
     "MarginFlow",
     "MaxMargins",
-    "Separability",
     "balanced_start",
-    "clashing",
     "cones",
-    "fit",
     "flow",
-    "half_spaces",
     "limits",
     "max_margins",
     "orthants",

@@ -20,7 +20,7 @@ from tutelage.compiling import OPTIONS, PART, compiled, stamp_of
 
 ARRIVED, TOO_MANY, STUCK = 0, 1, 2
 OFF, ON, TIED = np.int8(0), np.int8(1), np.int8(2)
-UNBALANCED = 1e-6  # of |w|^2: how far a^2 may be from it
+_UNBALANCED = 1e-6  # of |w|^2: how far a^2 may be from it
 _SWEEPS = 500
 _NEAR = 1e-7  # of |w||x|: within this of a boundary a unit has met it
 _LANDED = 1e-10  # of |w||x|: how far beyond a boundary a unit may be before that counts as an event
@@ -164,7 +164,7 @@ def balance(w, a, balanced):
     """
     for j in range(a.shape[0]):
         size = dot(w, j, w, j)
-        if balanced[j] and abs(a[j] * a[j] - size) > UNBALANCED * size:
+        if balanced[j] and abs(a[j] * a[j] - size) > _UNBALANCED * size:
             a[j] = math.copysign(math.sqrt(size), a[j])
 
 
@@ -367,7 +367,7 @@ def _begin(tau, w, a, x, pattern, plus, minus, length_x, sliding, balanced, grou
     for j in range(w.shape[0]):
         sliding[j] = tied_samples(pattern, j).shape[0] > 0
         size = dot(w, j, w, j)
-        balanced[j] = abs(a[j] * a[j] - size) <= UNBALANCED * size
+        balanced[j] = abs(a[j] * a[j] - size) <= _UNBALANCED * size
         groups[j] = _group(j, a, pattern, plus, minus)
         entered[j] = tau
 

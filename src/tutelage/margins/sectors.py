@@ -18,11 +18,11 @@ from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LabelledPoints
 from tutelage.margins.losses import loss_of
 
-TIE = 1e-12
+_TIE = 1e-12
 """An inner product below this share of the lengths counts as 0."""
 
 
-def signs(w: Tensor, data: LabelledPoints, tie: float = TIE) -> Tensor:
+def signs(w: Tensor, data: LabelledPoints, tie: float = _TIE) -> Tensor:
     """sign(w_j.x_i), the sector of every unit (Phuong 2021, Def. 3.1): w [.., S, p, d] -> int8 [.., S, p, n].
 
     >>> data = LabelledPoints(torch.tensor([[1.0, 0.0], [0.0, -1.0]]), torch.tensor([1, -1]))

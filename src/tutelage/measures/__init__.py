@@ -3,8 +3,7 @@
 from tutelage.discover import import_all
 from tutelage.measures.correlation import RECOVERED, correlations
 from tutelage.measures.curvature import hessian_eigenvalues
-from tutelage.measures.diagnosis import Diagnosis, diagnose
-from tutelage.measures.kernels import tangent_kernel
+from tutelage.measures.diagnosis import diagnose
 from tutelage.measures.losses import half_squares
 from tutelage.measures.modules import LayerMatch, match_modules
 from tutelage.measures.registry import MEASURES, Measure, find, measure_of
@@ -22,7 +21,6 @@ __all__ = [
     "MEASURES",
     "RECOVERED",
     "STANDARD",
-    "Diagnosis",
     "LayerMatch",
     "Measure",
     "Report",
@@ -40,5 +38,4 @@ __all__ = [
     "second_moments",
     "minibatch_cka",
     "similarity",
-    "tangent_kernel",
 ]

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from tutelage.measures.correlation import RECOVERED, best_correlation
-from tutelage.measures.fan_out import strength
-from tutelage.measures.observers import observed
+from tutelage.measures.overlaps import observed, strength
 from tutelage.measures.report import Report
 from tutelage.measures.snapshot import Snapshot, slices
 from tutelage.networks import Network
@@ -25,7 +24,7 @@ REASONS = ("outside the data", "unobserved", "starved", "weak", "not yet reached
 NEAR = 0.1
 """A sample is near a boundary within this many standard deviations of the unit's pre-activation."""
 
-WEAK = 0.1
+_WEAK = 0.1
 """A unit is weak below this share of the strength of the strongest unit of its layer."""
 
 
@@ -169,7 +168,7 @@ def _reason(of: dict[str, Any]) -> str:
         of["samples"] == 0,
         of["observed"] == 0,
         of["near"] < of["unknowns"],
-        of["strength"] < WEAK * of["strongest"],
+        of["strength"] < _WEAK * of["strongest"],
         True,
     )
     return REASONS[applies.index(True)]

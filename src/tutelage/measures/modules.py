@@ -4,7 +4,7 @@ Nothing is asked of the modules but that both take the same batches. Their layer
 hooks, and what is needed of the activations is summed up batch by batch: memory does not grow with the samples.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,35 @@ from torch import Tensor, nn
 
 from tutelage.errors import TutelageError, unknown
 from tutelage.measures.correlation import RECOVERED
-from tutelage.measures.loaders import points_of
 from tutelage.measures.streaming import StreamedCorrelation
 from tutelage.printing import printed
+
+
+def points_of(batches: Tensor | Iterable[Any], name: str = "batches") -> Iterator[Tensor]:
+    """The points of every batch: a batch is a tensor x, or a tuple or list that begins with x, as (x, y).
+
+    >>> import torch
+    >>> [len(x) for x in points_of([(torch.zeros(3, 2), torch.zeros(3)), torch.zeros(4, 2)])]
+    [3, 4]
+    """
+    if isinstance(batches, Tensor):
+        if batches.ndim < 2:
+            raise TutelageError(f"{name} must have shape [N, ...], one row per sample, got {list(batches.shape)}")
+        yield batches
+        return
+    if not isinstance(batches, Iterable) or isinstance(batches, str | bytes | dict):
+        raise TutelageError(f"{name} must be a tensor or a loader of x or (x, y), got {type(batches).__name__}")
+    for place, batch in enumerate(batches):
+        x = batch[0] if isinstance(batch, tuple | list) and batch else batch
+        if not isinstance(x, Tensor):
+            raise TutelageError(f"batch {place} of {name} must be a tensor x or a tuple (x, y), got {type(x).__name__}")
+        if x.ndim < 2:
+            raise TutelageError(
+                f"batch {place} of {name} has shape {list(x.shape)}: wanted inputs [N, ...], one row per sample; for a "
+                "single tensor of samples pass the tensor itself"
+            )
+        yield x
+
 
 _WATCHED = (nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.ReLU6, nn.Hardswish, nn.Softplus)
 

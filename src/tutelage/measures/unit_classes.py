@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from tutelage.measures.correlation import RECOVERED, by_layer
-from tutelage.measures.fan_out import fan_out_norms
+from tutelage.measures.overlaps import fan_out_norms
 from tutelage.measures.registry import measure_of
 from tutelage.measures.snapshot import Snapshot
 

@@ -10,20 +10,14 @@ in
 
 from tutelage.population.exact import gradient, hessian, loss
 from tutelage.population.expectations import Units, first_layer_gradient, units_of
-from tutelage.population.flow import EndPoint, PopulationFlow, descend, end_point, flow
-from tutelage.population.online import online_sgd
+from tutelage.population.flow import PopulationFlow, descend, end_point, flow
 from tutelage.population.order_parameters import (
-    Overlaps,
-    OverlapTrajectory,
+    online_sgd,
     order_parameters,
     overlaps,
-    recorded_overlaps,
 )
 
 __all__ = [
-    "EndPoint",
-    "OverlapTrajectory",
-    "Overlaps",
     "PopulationFlow",
     "Units",
     "descend",
@@ -36,6 +30,5 @@ __all__ = [
     "online_sgd",
     "order_parameters",
     "overlaps",
-    "recorded_overlaps",
     "units_of",
 ]

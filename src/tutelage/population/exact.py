@@ -1,7 +1,7 @@
 r"""Population loss, gradient and Hessian of two-layer networks under x ~ N(0, I), without samples.
 
 One entrance to the closed forms of this package: networks without biases go through :mod:`.expectations`, those with
-biases through :mod:`.biased` and :mod:`.biased_hessian`.
+biases through :mod:`.biased`.
 """
 
 from typing import overload
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.population import biased, biased_hessian, expectations
+from tutelage.population import biased, expectations
 from tutelage.population.expectations import Units, as_units
 
 
@@ -88,7 +88,7 @@ def hessian(teacher: Network | Units, students: Network | Units) -> Tensor:
         each unit's bias after its weights.
     """
     if _has_biases(teacher) or _can_learn_biases(students):
-        return biased_hessian.hessian(*_expanded(teacher, students))
+        return biased.hessian(*_expanded(teacher, students))
     return expectations.hessian(as_units(teacher), as_units(students))
 
 

@@ -256,16 +256,3 @@ def end_point(teacher: Network | Units, students: Network | Units, tolerance: fl
     for g, low, high in zip(size.tolist(), least.tolist(), largest.tolist(), strict=True):
         kinds.append("not stationary" if g > tolerance else "saddle" if low < -tolerance * abs(high) else "minimum")
     return EndPoint(loss(teacher, students), size, least, largest, tuple(kinds))
-
-
-def escape_times(course: PopulationFlow, share: float = 0.5) -> Tensor:
-    """First time, between recorded ones, at which the loss is below a share of that at the start: [S], inf if never."""
-    losses = course.losses()
-    below = losses <= share * losses[0]
-    first = below.int().argmax(0)
-    before = (first - 1).clamp_min(0)
-    times = torch.tensor(course.times, dtype=torch.float64)
-    high, low = losses.gather(0, before[None])[0], losses.gather(0, first[None])[0]
-    part = ((high - share * losses[0]) / (high - low).clamp_min(1e-300)).clamp(0, 1)
-    when = times[before] + part * (times[first] - times[before])
-    return torch.where(below.any(0), when, torch.inf)

@@ -97,6 +97,9 @@ def _advance(
 ) -> None:  # fmt: skip
     """Move all members to the target time in place; ``derivative`` stays that of the state."""
     taken = 0
+    # Invariant: `derivative` is the slope at `state` and `now` of every member. The last stage of a step is the slope
+    # at its end, so a step that is taken costs one evaluation less, and one that is rejected leaves the first valid.
+    # Steps are chosen member by member, so a member's course does not depend on who shares the stack.
     while len(who := (now < target).nonzero().flatten()):
         taken += 1
         if taken > most:
@@ -122,6 +125,7 @@ def _advance(
         now[moved] = torch.where(last, torch.full_like(t, target), t + h)[good]
         factor = (_SAFETY * error.clamp_min(1e-10) ** -0.2).clamp(_SHRINK, _GROW)
         proposed = h * torch.where(good, factor, factor.clamp_max(1.0))
+        # A step that was cut short to end at the target says little of the next one: it never makes that shorter.
         step[who] = torch.where(good & last, torch.maximum(step[who], proposed), proposed)
         if bool((step[who] <= 1e-15 * (1 + t.abs())).any()):
             stuck = int(who[(step[who] <= 1e-15 * (1 + t.abs())).nonzero()[0, 0]])

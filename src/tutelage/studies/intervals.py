@@ -5,6 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from tutelage.lab import TrainedStudents
+from tutelage.measures import RECOVERED
+
 CONFIDENCE = 0.95
 """Of the interval that has to lie on one side of the threshold."""
 _EQUAL = 8 * np.finfo(float).eps
@@ -27,10 +30,8 @@ def binomial_interval(successes: int, trials: int, confidence: float = CONFIDENC
     >>> round(low, 3), high
     (0.631, 1.0)
     """
-    tail = (1 - confidence) / 2
-    low = float(stats.beta.ppf(tail, successes, trials - successes + 1)) if successes else 0.0
-    high = float(stats.beta.ppf(1 - tail, successes + 1, trials - successes)) if successes < trials else 1.0
-    return low, high
+    limits = stats.binomtest(successes, trials).proportion_ci(confidence)
+    return float(limits.low), float(limits.high)
 
 
 def largest_share(exceptions: int, trials: int, confidence: float = CONFIDENCE) -> float:
@@ -39,7 +40,7 @@ def largest_share(exceptions: int, trials: int, confidence: float = CONFIDENCE) 
     >>> round(largest_share(0, 59), 4)
     0.0495
     """
-    return float(stats.beta.ppf(confidence, exceptions + 1, trials - exceptions)) if exceptions < trials else 1.0
+    return float(stats.binomtest(exceptions, trials, alternative="less").proportion_ci(confidence).high)
 
 
 P_VALUES = ("Student", "exact binomial")
@@ -134,3 +135,54 @@ def _equal_interval(value: float, n: int, possible: tuple[float, float]) -> Inte
     share, _ = binomial_interval(n, n)
     low, high = (share * value + (1 - share) * end for end in possible)
     return Interval(low, high, "equal values, exact share")
+
+
+def at_step(result: TrainedStudents, measure: str, step: int | None = None) -> np.ndarray:
+    """A measure [S, ...] at a recorded step (default: the last)."""
+    steps = result.report.steps
+    return result.report[measure][-1 if step is None else steps.index(step)]
+
+
+def recovered_share(result: TrainedStudents, step: int | None = None) -> np.ndarray:
+    """Share of teacher units whose best student correlates above 0.95: [S]."""
+    best = at_step(result, "best_correlation", step)
+    return np.where(np.isfinite(best).all(1), (best > RECOVERED).mean(1), np.nan)
+
+
+def recovery_steps(result: TrainedStudents, threshold: float = RECOVERED) -> np.ndarray:
+    """First recorded step at which each teacher unit is recovered: [S, m], infinite where that never happened."""
+    above = result.report["best_correlation"] > threshold
+    steps = np.asarray(result.report.steps, float)
+    return np.where(above.any(0), steps[above.argmax(0)], np.inf)
+
+
+def rank_correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Spearman's rank correlation of each member's units: [S, n] twice -> [S]; NaN where either is constant."""
+    x_ranks, y_ranks = stats.rankdata(x, axis=1), stats.rankdata(y, axis=1)
+    x_centred = x_ranks - x_ranks.mean(1, keepdims=True)
+    y_centred = y_ranks - y_ranks.mean(1, keepdims=True)
+    norm = np.sqrt((x_centred**2).sum(1) * (y_centred**2).sum(1))
+    defined = (norm > 0) & np.isfinite(x).all(1) & ~np.isnan(y).any(1)
+    return np.where(defined, (x_centred * y_centred).sum(1) / np.where(norm > 0, norm, 1), np.nan)
+
+
+def mean_where(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Mean over the chosen units of each member: [S, n] twice -> [S]; NaN where none is chosen."""
+    count = chosen.sum(1)
+    return np.where(count > 0, np.where(chosen, values, 0).sum(1) / np.maximum(count, 1), np.nan)
+
+
+def above_chance(values: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """How far a best correlation is on its way from chance to 1: 0 for an untrained student, 1 for a full match.
+
+    The best of many random units resembles a teacher unit by chance, and the more units there are the better: students
+    of different widths, and layers, can only be compared beyond that.
+
+    Parameters
+    ----------
+    values
+        Mean best correlations of trained students.
+    chance
+        The same of untrained students of the same width; the same shape.
+    """
+    return (values - chance) / (1 - chance)

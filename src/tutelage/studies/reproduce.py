@@ -3,14 +3,12 @@
 import json
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 import tutelage
@@ -18,13 +16,14 @@ from tutelage.errors import unknown
 from tutelage.files import replace_folder, write_atomically
 from tutelage.lab import Store, schedule
 from tutelage.lab.execute import with_needs
-from tutelage.lab.experiment import Experiment, flat, plain
+from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.results import Results
 from tutelage.lab.tables import parquet_bytes
 from tutelage.printing import printed
 from tutelage.studies.claims import Verdict, judge
 from tutelage.studies.figures import check_style, house_style, save
 from tutelage.studies.figures.style import Style
+from tutelage.studies.numbers import numbers
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find
 from tutelage.version import commit
 
@@ -55,7 +54,7 @@ class Reproduction:
         return [about | asdict(v) | {"interval": v.interval and list(v.interval)} for v in self.verdicts]
 
 
-def plans(names: Sequence[str], scale: str) -> dict[str, Plan]:
+def plans(names: Iterable[str], scale: str) -> dict[str, Plan]:
     """The plans of the named studies; a wrong name or scale is an error before anything is computed."""
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
@@ -69,7 +68,7 @@ def distinct_experiments(planned: dict[str, Plan]) -> list[Experiment]:
 
 
 def reproduce(
-    names: str | Sequence[str],
+    names: str | Sequence[str] | dict[str, Plan],
     scale: Scale = "quick",
     out: str | Path = "reproduced",
     *,
@@ -86,7 +85,7 @@ def reproduce(
     Parameters
     ----------
     names
-        Name of a study, or several, see ``tutelage.studies.STUDIES``.
+        Name of a study, or several, see ``tutelage.studies.STUDIES``; or the plans that :func:`plans` made of them.
     scale
         "smoke" (seconds, proves nothing about the paper), "quick" (minutes) or "paper" (the paper's own size).
     out
@@ -105,7 +104,7 @@ def reproduce(
     list of Reproduction
         One per study, in the order of the names.
     """
-    planned = plans([names] if isinstance(names, str) else names, scale)
+    planned = names if isinstance(names, dict) else plans([names] if isinstance(names, str) else names, scale)
     check_style(style)
     store = Store(Path(out) / "results" if results is None else results)
     experiments = distinct_experiments(planned)
@@ -133,7 +132,7 @@ def _write(
     viewed = plan.view(results) if plan.view else results
     verdicts = [verdict for claim in plan.claims for verdict in judge(claim, viewed)]
     outcome = Reproduction(study, scale, folder, verdicts)
-    table = plan.numbers(viewed) if callable(plan.numbers) else numbers(results, plan.numbers)
+    table = numbers(plan, results, viewed)
     every = [stored[e.hash] for e in distinct_experiments({study.name: plan})]
     final = folder.resolve()
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
@@ -155,31 +154,6 @@ def _settings_text(results: Sequence[Any]) -> str:
     """Kind and settings of all experiments as YAML."""
     settings = [{"kind": r.experiment.kind, **plain(r.experiment)} for r in results]
     return yaml.safe_dump_all(settings, sort_keys=False)
-
-
-def numbers(results: Results, axis: str) -> pa.Table:
-    """The tables of trained students one below the other, with the settings that vary among them in columns."""
-    tables = []
-    varied = _varied([flat(r.experiment) for r in results])
-    for r in results:
-        table = pq.read_table(r.folder / f"{axis}.parquet")
-        settings = flat(r.experiment)
-        columns = {name.rpartition(".")[2]: settings.get(name) for name in varied}
-        for name, value in {"experiment": r.experiment.hash, **columns}.items():
-            if name not in table.column_names:
-                table = table.append_column(name, pa.array([_cell(value)] * len(table)))
-        tables.append(table)
-    return pa.concat_tables(tables, promote_options="permissive")
-
-
-def _varied(tables: Sequence[dict[str, Any]]) -> list[str]:
-    """Names of the settings that differ among experiments."""
-    names = dict.fromkeys(name for table in tables for name in table)
-    return [name for name in names if len({json.dumps(table.get(name)) for table in tables}) > 1]
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, list | dict) else value
 
 
 def provenance(results: Sequence[Any]) -> dict:

@@ -48,7 +48,8 @@ class Plan:
     claims
         Claims judged on the results.
     numbers
-        Function that makes one table of the numbers behind the figure, or the axis of measures whose table it is.
+        The table of the numbers behind the figure: by default the records of the view, or the arrays of the results, as
+        they are; an axis of measures for the table of these; or a function of the view.
     view
         From the results to what ``figure``, ``claims`` and ``numbers`` take; by default the results themselves.
     """
@@ -56,7 +57,7 @@ class Plan:
     experiments: Sequence[Experiment]
     figure: Callable[[Any], Figure]
     claims: Sequence[Claim | Check]
-    numbers: Axis | Callable[[Any], pa.Table]
+    numbers: Axis | Callable[[Any], pa.Table] | None = None
     view: Callable[[Any], Any] | None = None
 
 

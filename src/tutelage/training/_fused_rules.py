@@ -34,6 +34,13 @@ GATED, ERF, TANH = range(3)
 _ROOT_HALF, _ROOT_2_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 _UNITS = 8  # units whose gradient is formed at a time
 
+FIRST, SECOND, DECAY, L1, MOMENT, SQUARE, EPSILON, DECOUPLED, ALL, MEAN = range(10)
+NUMBERS = 10
+"""Places of the array ``numbers``, which has the precision of the weights: a loop that mixed it with float64 would take
+twice as long. Adam's corrections of the first and the second moment, weight decay and l1 in the gradient, momentum (of
+Adam: the share of the new gradient), the share of its square, epsilon, weight decay beside the gradient, 1, and the
+factor -1 / batch of a mean."""
+
 
 class Factors(NamedTuple):
     """Factors on the learning rate, 0 for frozen layers, in the precision of the weights."""
@@ -88,26 +95,27 @@ def _change(w, g, m, v, rate, first, rule, numbers):
     """
     size = w.shape[0]
     if rule.decay > 0:
-        decay = numbers[2]
+        decay = numbers[DECAY]
         for i in range(size):
             g[i] += decay * w[i]
     if rule.l1 > 0:
-        l1 = numbers[3]
+        l1 = numbers[L1]
         for i in range(size):
             g[i] += l1 * np.sign(w[i])
     if rule.decoupled > 0:
-        kept = numbers[8] - rate * numbers[7]
+        kept = numbers[ALL] - rate * numbers[DECOUPLED]
         for i in range(size):
             w[i] *= kept
     if rule.adam:
-        share_1, share_2, eps, second = numbers[4], numbers[5], numbers[6], numbers[1]
+        share_1, share_2 = numbers[MOMENT], numbers[SQUARE]
+        eps, second = numbers[EPSILON], numbers[SECOND]
         for i in range(size):
             h = g[i]
             m[i] += share_1 * (h - m[i])
             v[i] += share_2 * (h * h - v[i])
             w[i] -= _adam_move(m[i], v[i], first, second, eps)
     elif rule.momentum > 0:
-        mu = numbers[4]
+        mu = numbers[MOMENT]
         for i in range(size):
             m[i] = mu * m[i] + g[i]
         if rule.nesterov:
@@ -123,12 +131,12 @@ def _change(w, g, m, v, rate, first, rule, numbers):
 
 @njit(**PART)
 def _corrections(rule, step, out):
-    """The numbers of an optimiser at a step, in the precision of the weights: out [9]."""
-    out[0] = 1 / (1 - rule.momentum ** (step + 1)) if rule.adam else 1
-    out[1] = 1 / (1 - rule.beta_2 ** (step + 1)) if rule.adam else 1
-    out[2], out[3], out[6], out[7], out[8] = rule.decay, rule.l1, rule.epsilon, rule.decoupled, 1
-    out[4] = 1 - rule.momentum if rule.adam else rule.momentum
-    out[5] = 1 - rule.beta_2
+    """The numbers of an optimiser at a step, in the precision of the weights: out [NUMBERS]."""
+    out[FIRST] = 1 / (1 - rule.momentum ** (step + 1)) if rule.adam else 1
+    out[SECOND] = 1 / (1 - rule.beta_2 ** (step + 1)) if rule.adam else 1
+    out[DECAY], out[L1], out[EPSILON], out[DECOUPLED], out[ALL] = rule.decay, rule.l1, rule.epsilon, rule.decoupled, 1
+    out[MOMENT] = 1 - rule.momentum if rule.adam else rule.momentum
+    out[SQUARE] = 1 - rule.beta_2
 
 
 @njit(**PART)
@@ -167,7 +175,7 @@ def _change_layer(layer, trained, rate, shape, factors, rule, numbers, buffers, 
             here, there = unit * row + begin, unit * row + end
             _change(
                 weights[here:there], scratch[begin:end], trained.m[before + here : before + there],
-                trained.v[before + here : before + there], rate * factor, rate * factor * numbers[0], rule, numbers,
+                trained.v[before + here : before + there], rate * factor, rate * factor * numbers[FIRST], rule, numbers,
             )  # fmt: skip
 
 
@@ -187,7 +195,7 @@ def _train_member_by_rule(trained, data, member, rates, start, key, chosen, kind
             _corrections(rule, start + t, numbers)
             pre_activations(trained.incoming, data.points, first_point, rows[now], shape, buffers)
             _activate(kind, gate, shape, buffers)
-            output_errors(trained.outgoing, data.labels, first_label, label_rows[now], numbers[9], shape, buffers)
+            output_errors(trained.outgoing, data.labels, first_label, label_rows[now], numbers[MEAN], shape, buffers)
             if factors.weights[0] > 0:
                 hidden_errors(trained.outgoing, shape, buffers)
             for layer in range(2):
@@ -208,8 +216,8 @@ def _make_train(stamp: int):
         owned = make_buffers(shape, incoming)
         gradient = aligned_zeros(_UNITS * max(shape.input_row, shape.output_row), incoming)
         buffers, samples, scratch = borrowed_buffers(owned), borrowed_data(data), borrowed(gradient)
-        numbers = np.zeros(10, incoming.dtype)
-        numbers[9] = -1 / shape.batch
+        numbers = np.zeros(NUMBERS, incoming.dtype)
+        numbers[MEAN] = -1 / shape.batch
         for member in range(first, last):
             trained = MemberArrays(
                 borrowed(incoming[member]), borrowed(outgoing[member]), borrowed(m[member]), borrowed(v[member])

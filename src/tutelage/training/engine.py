@@ -12,10 +12,10 @@ from tutelage.training.task import Task
 class Engine(ABC):
     """Base class of training engines: trains all members of a task from one step to another.
 
-    An engine may lay out the task's data once, when it is made. ``advance`` is a pure function of the students and the
-    two steps: advancing from a to c gives the same as advancing from a to b and then from b to c, and no member's
-    result depends on the members trained beside it, up to rounding. Recording, divergence and resuming rely on that
-    alone.
+    An engine may lay out the task's data once, when it is made. ``learn`` is a pure function of the students, of what
+    their optimiser remembers and of the two steps: learning from a to c gives the same as learning from a to b and then
+    from b to c, and no member's result depends on the members trained beside it, up to rounding. Recording, divergence
+    and resuming rely on that alone.
 
     Parameters
     ----------
@@ -43,12 +43,14 @@ class Engine(ABC):
         """Why this engine cannot train these students on this task, or None when it can."""
 
     @abstractmethod
-    def advance(self, students: Network, start: int, stop: int) -> Network:
-        """The students after steps start .. stop-1, given the students after steps 0 .. start-1."""
-
     def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
-        """The same for students whose optimiser remembers; engines of plain SGD have nothing to add."""
-        return TrainingState(self.advance(learner.students, start, stop))
+        """The students and their memory after steps start .. stop-1, given those after steps 0 .. start-1."""
+
+    def advance(self, students: Network, start: int, stop: int) -> Network:
+        """The same for plain SGD, which remembers nothing."""
+        if not self.task.training.optimiser.plain:
+            raise TutelageError(f"{self.task.unusual} goes on from what it remembers: call learn instead of advance")
+        return self.learn(TrainingState(students), start, stop).students
 
 
 ENGINES: dict[str, type[Engine]] = {}

@@ -78,11 +78,6 @@ class FusedCpu(Engine):
             return TrainingState(self._descend(learner.students, start, stop))
         return by_rule(self, learner, start, stop)
 
-    def advance(self, students: Network, start: int, stop: int) -> Network:
-        if not self.task.training.optimiser.plain:
-            raise TutelageError(f"{self.task.unusual} goes on from what it remembers: call learn instead of advance")
-        return self.learn(TrainingState(students), start, stop).students
-
     def _plain(self, students: Network) -> bool:
         """Whether the loop of plain SGD does: piecewise linear units and one learning rate for all layers."""
         factors = self.task.training.layer_factors(students.widths)

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.training import _cuda
 from tutelage.training._cuda import no_cuda
@@ -88,11 +87,6 @@ class FusedGpu(Engine):
         if not (students.weights[0].is_cuda and task.points.is_cuda and task.labels.is_cuda):
             return "the students and their data are not on a GPU"
         return cls.missing() or size_limit(plan(students, task))
-
-    def advance(self, students: Network, start: int, stop: int) -> Network:
-        if not self.task.training.optimiser.plain:
-            raise TutelageError(f"{self.task.unusual} goes on from what it remembers: call learn instead of advance")
-        return self.learn(TrainingState(students), start, stop).students
 
     def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
         if stop <= start:

@@ -7,7 +7,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.networks.activations import find, gate, value_and_derivative
 from tutelage.training.engine import Engine, engine
@@ -48,13 +47,6 @@ class Stacked(Engine):
     @classmethod
     def unsupported(cls, students: Network, task: Task) -> str | None:
         return None
-
-    def advance(self, students: Network, start: int, stop: int) -> Network:
-        if not self.task.training.optimiser.plain:
-            raise TutelageError(
-                f"{self.task.training.unusual} goes on from what it remembers: call learn instead of advance"
-            )
-        return self.learn(TrainingState(students), start, stop).students
 
     @torch.no_grad()
     def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:

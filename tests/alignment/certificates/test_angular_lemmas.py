@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tutelage import TutelageError
 from tutelage.alignment.angular import from_formula, from_samples, named, relu_shape
-from tutelage.alignment.certificates.angular_lemmas import STATEMENTS, kernel_lemmas, positive_matrices
-from tutelage.alignment.definite import least_eigenvalues
+from tutelage.alignment.angular_shape import least_eigenvalues
+from tutelage.alignment.certificates.angular_lemmas import kernel_lemmas, positive_matrices
 from tutelage.alignment.determinants import matrices
 
 THREE = np.array([[0.5, 2.0, 4.0]])
@@ -58,7 +58,7 @@ def test_no_statement_fails(seed, m):
     angles = np.random.default_rng(seed).uniform(0, 2 * math.pi, (4, m))
     for kernel in (named("relu"), named("arc"), named("leaky", 0.2)):
         for certificates in positive_matrices(angles, kernel).values():
-            assert [c.member for c in certificates] == list(range(4))
+            assert len(certificates) == 4
             assert all(c.verdict == "holds" for c in certificates)
 
 
@@ -110,4 +110,3 @@ def test_refusals():
         positive_matrices(np.array([[1.0]]))
     with pytest.raises(TutelageError, match="modulo 2 pi"):
         positive_matrices(np.array([[1.0, 7.0]]))
-    assert set(STATEMENTS) == {"4.2", "4.3", "4.5", "5.4", "5.8"}

@@ -1,18 +1,10 @@
-"""The flow in the plane: its table, and losses that vanish."""
+"""The flow in the plane: losses that vanish."""
 
 import torch
 
-from tutelage.alignment.studies.alignment_2d import PlaneCourse, table, vanished
+from tutelage.alignment.studies.alignment_2d import PlaneCourse, vanished
 from tutelage.population import flow
 from tutelage.population.expectations import Units
-
-
-def test_units_and_teachers_count_from_0() -> None:
-    ones = torch.ones(1, 2, 1)
-    teacher = Units(torch.eye(2)[None], ones)
-    students = Units(torch.tensor([[[0.1, 1.0], [1.0, 0.2]]]), ones)
-    rows = table(PlaneCourse(flow(teacher, students, (0.0, 0.1)))).to_pylist()
-    assert [(row["unit"], row["teacher"]) for row in rows if row["time"] == 0] == [(0, 1), (1, 0)]
 
 
 def test_a_small_loss_of_one_member_does_not_make_up_for_another():

@@ -32,7 +32,6 @@ def test_a_small_run_proves_searches_and_climbs(tmp_path):
     (printed, *others) = [verdict for claim in plan.claims for verdict in judge(claim, found)]
     assert printed.verdict == "does not pass", "the conjecture is false as printed"
     assert {verdict.verdict for verdict in others} == {"passes"}
-    assert plan.numbers(found).num_rows == len(plan.experiments)
 
 
 def test_stored_boxes_are_checked_again(tmp_path):

@@ -5,9 +5,10 @@ import math
 import pytest
 import torch
 
-from tutelage.autoencoders import categorical_models, normal_models, settled_adam, train_models
+from tutelage.autoencoders import settled_adam
 from tutelage.autoencoders.certificates.statements import AutoencoderScene
-from tutelage.autoencoders.training import uniform_symbols
+from tutelage.autoencoders.parts import categorical_models, normal_models
+from tutelage.autoencoders.training import train_models, uniform_symbols
 from tutelage.certificates import certify, theorems
 from tutelage.errors import TutelageError
 

@@ -7,10 +7,19 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.autoencoders import Bounds, Information
-from tutelage.autoencoders.studies import image_codes as codes
+from tutelage.autoencoders import Information
+from tutelage.autoencoders.bounds import Bounds
+from tutelage.autoencoders.studies import _image_codes as codes
 from tutelage.autoencoders.studies import images as study
-from tutelage.autoencoders.studies.image_codes import BITS, GREY, ImageAutoencoder, ImageCode, ImageCodes, pixels, probe
+from tutelage.autoencoders.studies._image_codes import (
+    BITS,
+    GREY,
+    ImageAutoencoder,
+    ImageCode,
+    ImageCodes,
+    pixels,
+    probe,
+)
 from tutelage.autoencoders.studies.images import (
     BETAS,
     TARGETS,
@@ -108,9 +117,8 @@ def test_the_study_runs(monkeypatch, tmp_path):
     assert sum(told) == pytest.approx(sum(experiment.cost for experiment in plan.experiments))
     verdicts = [v for claim in plan.claims for v in judge(claim, found)]
     assert {v.claim for v in verdicts} == {claim.sentence for claim in plan.claims}
-    rows = plan.numbers(found).to_pylist()
-    assert len(rows) == 2 * (4 + 3)
-    assert all(row["lower"] == row["lower"] for row in rows)
+    assert len(found.models) == 2 * (4 + 3)
+    assert all(np.isfinite(model.information.bounds.lower) for model in found.models)
     assert len(plan.figure(found).axes) == 6
 
 

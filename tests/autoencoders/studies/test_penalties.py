@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from tutelage.autoencoders import normal_models
+from tutelage.autoencoders.parts import normal_models
 from tutelage.autoencoders.studies import _toys
 from tutelage.autoencoders.studies import penalties as study
 

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.autoencoders import Exact, evaluate, normal_models
+from tutelage.autoencoders import Exact
+from tutelage.autoencoders.exact import evaluate
+from tutelage.autoencoders.parts import normal_models
 from tutelage.autoencoders.studies._toys import (
     MutualAutoencoders,
     TrainedAutoencoders,
     every_target,
     name,
     rows_and_one,
-    table,
     trained_models,
 )
 from tutelage.errors import TutelageError
@@ -33,13 +34,6 @@ def test_members_are_told_apart_by_target():
     assert list(toys.misses()) == ["M = 1"]
     assert np.allclose(toys.steps_between(toys.information)["M = 0 to 1"], [0.8, 0.4])
     assert [name(t) for t in (None, 0.0, math.log(10))] == ["VAE", "M = 0", "M = 2.303"]
-
-
-def test_the_table_has_one_row_per_member():
-    rows = table(_known([0.1, 0.2, 0.3, 0.4, 1.1, 0.8])).to_pylist()
-    assert [row["target"] for row in rows] == [None, None, 0.0, 0.0, 1.0, 1.0]
-    assert [row["seed"] for row in rows] == [0, 1] * 3
-    assert rows[4]["information"] == pytest.approx(1.1)
 
 
 def test_stored_models_come_back_with_their_weights(tmp_path):

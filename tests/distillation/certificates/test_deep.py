@@ -8,7 +8,7 @@ import torch
 from tutelage.certificates import certify
 from tutelage.distillation.deep import balanced_start, guaranteed, imbalance
 from tutelage.distillation.flows import descent, flow, induced_flow
-from tutelage.distillation.learned import learned
+from tutelage.distillation.learners import learned
 from tutelage.networks import Network
 
 ENDS = ["norm-cap", "distance-cap", "learns-nearby", "exact-limit"]

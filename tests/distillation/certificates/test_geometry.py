@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tutelage.certificates import certify
 from tutelage.distillation import HardTarget
 from tutelage.distillation.bounds import miss
-from tutelage.distillation.learned import angle, unsigned_angle
+from tutelage.distillation.learners import angle, unsigned_angle
 from tutelage.distillation.tasks import Isotropic, Polynomial
 
 

@@ -10,7 +10,7 @@ from tutelage.distillation.bounds import best_bound, polynomial_bound, polynomia
 from tutelage.distillation.certificates.scene import DistillationScene
 from tutelage.distillation.deep import balanced_start, limit
 from tutelage.distillation.flows import StudentFlow
-from tutelage.distillation.learned import learned
+from tutelage.distillation.learners import learned
 from tutelage.distillation.tasks import Empirical, Isotropic, LargeMargin, Polynomial
 from tutelage.errors import TutelageError
 

@@ -13,7 +13,6 @@ from tutelage.distillation.studies.optimisation_bias import (
     learners,
     overall,
     rises,
-    table,
 )
 from tutelage.lab import Results, Store, execute
 from tutelage.studies import find
@@ -37,7 +36,6 @@ def test_the_smoke_scale_needs_no_files(tmp_path):
     found = bias_on_images(Results(execute(plan.experiments, Store(tmp_path), device="cpu")))
     assert found.accuracy > 0.9
     assert 0 < found.bound <= 2
-    assert table(found).num_rows == found.risk.size
     assert len(draw(found).axes) == 2
 
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage.exits.msdnet import MSDNet
-from tutelage.exits.settings import PAPER_SGD
 from tutelage.exits.stacked.layout import layout
 from tutelage.exits.stacked.passes import Passes, grid
+from tutelage.exits.tasks import PAPER_SGD
 
 SMALL = MSDNet((6, 12), (6, 12), 2, (1, 2), (4, 4), head=20)
 PLAN = layout(SMALL.build(10, seed=None), (3, 16, 16))

@@ -3,13 +3,12 @@ import copy
 import pytest
 import torch
 
-from tutelage.exits._batches import batches
 from tutelage.exits._pupil import Pupil
 from tutelage.exits.msdnet import MSDNet
 from tutelage.exits.multi_exit import multi_exit_conv
 from tutelage.exits.objective import UNLABELLED, Annealing, teacher_sets, teacher_shares, training_goal
-from tutelage.exits.settings import PAPER_SGD, ExitObjective
 from tutelage.exits.stacked.pupils import Pupils, Seat, can_stack, stackable
+from tutelage.exits.tasks import PAPER_SGD, ExitObjective, batches
 from tutelage.training import Drops, Training
 from tutelage.training.optimisers import Adam, Sgd
 

@@ -8,8 +8,8 @@ import torch
 
 from tutelage.data.blobs import blobs
 from tutelage.errors import TutelageError
-from tutelage.exits.studies import exit_network
-from tutelage.exits.studies.exit_network import ExitNetwork, side_by_side
+from tutelage.exits.studies import _exit_network as exit_network
+from tutelage.exits.studies._exit_network import ExitNetwork, side_by_side
 from tutelage.lab import Context
 
 TINY = ExitNetwork(images="blobs", labelled=10, held=4, total=20, width=4, epochs=1, batch=20)

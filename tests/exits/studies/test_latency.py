@@ -1,4 +1,4 @@
-"""Times of exits: shapes, what the claims read, and the table; no time itself is judged."""
+"""Times of exits: shapes, what the claims read; no time itself is judged."""
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from tutelage.exits.studies.latency import (
     exits_latency,
     later_costs_alone,
     later_costs_together,
-    table,
 )
 from tutelage.lab import Results, Store, execute
 
@@ -29,6 +28,5 @@ def test_every_exit_of_a_network_is_timed_and_drawn(tmp_path):
     assert found.device == "cpu"
     (experiment,) = plan.experiments
     assert found.times["small"][0].shape == (experiment.repeats, 3)
-    assert table(found).num_rows == 2 * 3 * experiment.repeats
     assert "another machine" in draw(found).axes[-1].get_title()
     assert {len(seconds) for seconds in THESIS_CPU.values()} == {11}

@@ -53,6 +53,22 @@ def test_noise_within_its_bound_makes_no_bends():
     assert len(bends(oracle, np.zeros((20, 1)), np.ones((20, 1))).t) == 0
 
 
+def test_bends_that_stand_out_of_the_noise_are_found_as_exactly_as_they_are_said_to_be():
+    draw, at = np.random.default_rng(1), np.array([0.13, 0.37, 0.55, 0.81])
+
+    def ask(x):
+        return (np.maximum(x.numpy() - at, 0) * [1.0, -0.7, 0.5, -0.3]).sum(1, keepdims=True) + draw.uniform(
+            -1e-4, 1e-4, (len(x), 1)
+        )
+
+    found = bends(Oracle(ask, 1, 1, noise=1e-4), np.zeros((50, 1)), np.ones((50, 1)))
+    assert found.line.tolist() == np.repeat(np.arange(50), 4).tolist()
+    away = np.abs(found.t.reshape(50, 4) - at)
+    assert (away < 4 * found.error.reshape(50, 4)).all()
+    assert (found.error < 1e-3).all()
+    assert away.max() > 0.1 * found.error.max()
+
+
 def test_a_smooth_function_is_refused():
     with pytest.raises(TutelageError, match="not piecewise linear"):
         bends(Oracle(lambda x: x.sin(), 1, 1), np.zeros((1, 1)), np.full((1, 1), 5.0))

@@ -250,14 +250,45 @@ def test_a_time_limit_that_suffices_changes_nothing(random_net):
         identify(truth, seconds=-1)
 
 
-def test_a_torch_module_is_asked_in_float64(random_net):
+def test_a_torch_module_is_asked_in_its_own_precision(random_net):
     module = to_module(random_net((3, 4, 1), 2)).float()
     for found in (identify(module), identify(module, 3, 1)):
         assert found.units == (4,)
+        assert found.single_precision
+    assert not identify(module.double()).single_precision
     with pytest.raises(TutelageError, match="numbers of inputs and outputs"):
         identify(nn.Linear(3, 1))
     with pytest.raises(TutelageError, match="gradients=True needs a function"):
         identify(module, 3, 1, gradients=True)
+
+
+def in_single_precision(truth):
+    """A network as a module of float32, and the network that its rounded weights are."""
+    rounded = Network(*(tuple(p.float().double() for p in part) for part in (truth.weights, truth.biases)))
+    return to_module(rounded).float(), rounded
+
+
+@pytest.mark.parametrize(("widths", "seed"), [((10, 16, 1), 0), ((10, 12, 8, 1), 1), ((10, 12, 8, 1), 3)])
+def test_modules_of_float32_are_recovered_to_their_precision(widths, seed):
+    module, truth = in_single_precision(random_network(widths, seed))
+    found = identify(module)
+    assert found.single_precision
+    assert found.units == widths[1:-1]
+    assert found.complete
+    assert found.unexplained < 1e-6
+    assert error(truth, found) < 1e-5
+
+
+def test_a_told_noise_of_1e_4_leaves_one_hidden_layer_to_be_found():
+    truth, draw = random_network((6, 8, 1), 0), torch.Generator().manual_seed(0)
+
+    def ask(x):
+        return outputs(truth, x)[0] + 1e-4 * (2 * torch.rand(len(x), 1, generator=draw, dtype=torch.float64) - 1)
+
+    found = identify(ask, 6, 1, noise=1e-4)
+    assert found.complete
+    assert found.units == (8,)
+    assert error(truth, found) < 1e-2
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float8_e4m3fn, torch.complex64])

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tutelage.local import LocalSetting, local_students, separated_teachers, split_students
+from tutelage.local import LocalSetting, local_students, separated_teachers
+from tutelage.local.starts import split_students
 from tutelage.local.studies import batch_size as study
 
 

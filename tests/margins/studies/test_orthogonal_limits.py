@@ -21,7 +21,6 @@ from tutelage.margins.studies.orthogonal_limits import (
     nearing,
     no_faster,
     still_closes,
-    table,
 )
 from tutelage.studies.claims import met
 
@@ -78,4 +77,3 @@ def test_the_first_record_after_all_units_have_settled_is_taken():
     places = [TIMES.index(3), TIMES.index(2.5), None, 0]
     wanted = [np.nan if p is None else one.class_sum[p, 0] for p in places]
     assert np.allclose(one.at_settled(), wanted, equal_nan=True)
-    assert len(table([one])) == 4 * len(TIMES)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage.margins.orthogonal import orthogonally_separable
-from tutelage.margins.studies.pairs import BINS, pair_histogram, pair_shares
+from tutelage.margins.studies._pairs import BINS, pair_histogram, pair_shares
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5))

@@ -6,7 +6,7 @@ import torch
 from tutelage.margins.datasets import LabelledPoints, orthants
 from tutelage.margins.max_margin import max_margins
 from tutelage.margins.sectors import class_sums
-from tutelage.margins.studies.practice import SHOWN, SeparableNetworks, measured_networks, trained
+from tutelage.margins.studies._practice import SHOWN, SeparableNetworks, measured_networks, trained
 from tutelage.training.classify import Residual
 
 

@@ -192,7 +192,7 @@ def test_merged_layers_stay_within_their_error_of_the_exact_function(reader, see
         for v, w, r, h, s in zip(wanted, made, room.tolist(), here, seen, strict=True):
             assert abs(v - w) <= Fraction(h)
             assert abs(v - w) <= Fraction(r)
-            if not large.exact:
+            if isinstance(network, MergedNetwork) and not large.exact:  # else the only error is that of evaluating it
                 assert abs(v - Fraction(s)) <= Fraction(h)
 
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage.networks import outputs
-from tutelage.specialisation.certificates._ball import gradient_over_ball
-from tutelage.specialisation.certificates.noisy_recovery import bounds
+from tutelage.specialisation.certificates.noisy_recovery import bounds, gradient_over_ball
 from tutelage.specialisation.certificates.scene import scenes
 
 

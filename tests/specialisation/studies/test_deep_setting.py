@@ -3,7 +3,7 @@
 import numpy as np
 
 from tutelage.lab import build
-from tutelage.specialisation.studies.deep_setting import NAMES, DeepTeacherSize, deep_experiment, layers_of
+from tutelage.specialisation.studies._deep_setting import NAMES, DeepTeacherSize, deep_experiment, layers_of
 
 SMALL = DeepTeacherSize(seeds=2, steps=10, samples=(50,), inputs=6, hidden=(3, 4), outputs=2, evaluate=20)
 

@@ -5,7 +5,7 @@ import torch
 
 from tutelage.lab import Record, Store, TeacherStudent
 from tutelage.lab.execute import execute
-from tutelage.specialisation.studies.nearness import BoundaryDistances, nearness, nearness_course
+from tutelage.specialisation.studies._nearness import BoundaryDistances, nearness, nearness_course
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
 from tutelage.training.students import SmallNormal

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from tutelage.population.order_parameters import overlaps
-from tutelage.specialisation.studies.order_parameters import START, OverlapCourse, _pair, common_share, exponents, table
+from tutelage.specialisation.studies.order_parameters import START, OverlapCourse, _pair, common_share, exponents
 
 
 def test_the_exponent_of_a_power_is_found():
@@ -22,13 +22,12 @@ def test_a_common_gap_is_seen_as_bias_and_noise_is_not():
     assert abs(half - 0.5) < 0.05  # as much bias as noise
 
 
-def test_gaps_are_root_mean_squares_and_the_table_holds_every_overlap():
+def test_gaps_are_root_mean_squares():
     limit, simulated = np.zeros((3, 7)), np.zeros((2, 3, 4, 7))
     simulated[1] = 2.0
     seen = OverlapCourse("erf", np.arange(3.0), (10, 20), limit, limit + 1, simulated)
     assert np.allclose(seen.gaps(seen.limit), [[0] * 4, [2] * 4])
     assert np.allclose(seen.gaps(seen.flow), 1)
-    assert table([seen]).num_rows == 2 * 3 * 7
 
 
 def test_the_start_has_the_same_overlaps_in_every_dimension():

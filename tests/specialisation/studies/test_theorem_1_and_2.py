@@ -3,8 +3,7 @@
 import numpy as np
 
 from tutelage.certificates.records import Certificate, Part, check
-from tutelage.specialisation.studies.nearness import Nearness
-from tutelage.specialisation.studies.theorem_1_and_2 import TheoremValues, net_fan_outs, shares, table
+from tutelage.specialisation.studies.theorem_1_and_2 import net_fan_outs, shares
 
 
 def certificate(*parts):
@@ -27,9 +26,3 @@ def test_the_largest_net_fan_out_is_that_of_parts_spoken_of():
     values = net_fan_outs([certificate((True, 0.5), (False, 9.0), (True, 0.7)), certificate((False, 0.1))])
     assert values[0] == 0.7
     assert np.isnan(values[1])
-
-
-def test_the_table_counts_units_from_0():
-    none = np.zeros(1)
-    seen = TheoremValues((5,), [Nearness(10, np.array([[0.1, 0.2]]), np.ones(1))], none, none, none, none)
-    assert [(row["unit"], row["distance"]) for row in table(seen).to_pylist()] == [(0, 0.1), (1, 0.2)]

@@ -1,6 +1,6 @@
 """The sweep has one experiment for each width_factor and polarity."""
 
-from tutelage.specialisation.studies.two_layer import SIZES, sweep
+from tutelage.specialisation.studies._two_layer import SIZES, sweep
 
 
 def test_the_sweep_covers_its_grid():

@@ -2,11 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from tutelage import TutelageError
+from tutelage.measures import LayerMatch
+from tutelage.studies.figures.matches import draw_matches
 from tutelage.studies.report import write_ledger, write_reports
+from tutelage.studies.report.study_files import modules_page
 
 CLAIM = {
     "study": "l-shape", "paper": "tian2020", "figure": "5", "scale": "quick", "claim": "a sentence", "setting": "p = 1",
@@ -72,3 +76,21 @@ def test_other_files(tmp_path, value):
 def test_a_missing_figure(tmp_path):
     (store(tmp_path) / "quick" / "one" / "figure.png").unlink()
     assert ends_in_a_sentence(write_reports, tmp_path, "lacks its figure")
+
+
+MATCH = LayerMatch("relu1", "act.1", np.array([[0.1, 0.99, 0.0], [0.5, 0.2, 0.0]]), (), (2,), 120)
+
+
+def test_the_page_says_what_was_found():
+    page = modules_page([MATCH, MATCH], ("big.pt", "small.pt"))
+    assert "big.pt" in page
+    assert "rho_mean 0.745, 1 of 2 teacher units found, 1 student units idle (120 samples)" in page
+    assert "data:image/png;base64," in page
+    assert "://" not in page
+    with pytest.raises(TutelageError, match="at least one pair"):
+        modules_page([])
+
+
+def test_student_units_stand_in_the_order_of_their_teachers():
+    (image,) = draw_matches([MATCH]).axes[0].images
+    assert np.array_equal(image.get_array(), MATCH.correlation[:, [1, 2, 0]])

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tutelage as tt
 from tutelage.errors import TutelageError
 from tutelage.training.students import SmallNormal, Student, UniformFanIn
 
@@ -92,3 +93,8 @@ def test_widths_are_given_one_way():
     with pytest.raises(TutelageError, match="'width_factor' has no effect where 'hidden' gives the widths"):
         SmallNormal(hidden=4, width_factor=3)
     assert SmallNormal(hidden=4, width_factor=1).widths((5, 3, 2)) == (5, 4, 2)
+
+
+def test_a_head_beyond_single_precision_is_infinite():
+    teacher = tt.teachers.Levels(inputs=4, hidden=[3], outputs=2).build((0,), tt.inputs.Gaussian(), torch.float32)
+    assert tt.students.SmallNormal(head=1e150).build(teacher, (0,)).weights[-1].isinf().all()

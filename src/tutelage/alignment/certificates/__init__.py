@@ -1,4 +1,4 @@
-"""Theorems about students of one teacher in the plane (Zhu et al. 2021): one file per theorem."""
+"""Theorems about students of one teacher in the plane (Zhu et al. 2021)."""
 
 from tutelage.discover import import_all
 

@@ -12,23 +12,55 @@ from collections.abc import Callable
 import numpy as np
 
 from tutelage.alignment.angular import AngularKernel, angularity, named, relu_shape
-from tutelage.alignment.angular_shape import STEPS, ShapeFinding, falls, log_concave
-from tutelage.alignment.definite import least_eigenvalues
-from tutelage.alignment.determinants import _EXACT, DEGENERATE, checked, distances, matrices, precise_signs
-from tutelage.certificates.records import Certificate, Condition, Part, check, unknown
+from tutelage.alignment.angular_shape import STEPS, ShapeFinding, falls, least_eigenvalues, log_concave
+from tutelage.alignment.certificates.plane import PlaneScene, certificate
+from tutelage.alignment.counterexamples import RATIO, SIXTHS, against_5_5, against_5_8
+from tutelage.alignment.determinants import (
+    _EXACT,
+    DEGENERATE,
+    checked,
+    distances,
+    matrices,
+    precise_signs,
+    separation,
+    signs,
+)
+from tutelage.alignment.relu_theorem import covariance_bounds
+from tutelage.certificates.records import Condition, Finding, Part, check, unknown
 from tutelage.errors import TutelageError
 
-STATEMENTS = {
-    "4.2": "f(theta) = sin theta + (pi - theta) cos theta falls on [0, pi], from pi to 0.",
-    "4.3": "f(alpha) f(beta) > f(alpha + beta) f(0) for alpha, beta and their sum between 0 and pi.",
-    "4.5": "The matrix of pi - theta_ij is positive definite where no two angles coincide or are antipodal.",
-    "5.4": "The matrix of an angular distance function is positive semi-definite.",
-    "5.8": "Conjectured: a falling AD function with f(alpha) f(beta) > f(alpha + beta) f(0) has positive definite "
-    "matrices where no two angles coincide or are antipodal.",
-}
+
+@certificate("kernel-falls", "Lemma 4.2")
+def kernel_falls(scene: PlaneScene, *, kernel: str = "relu") -> list[Finding]:
+    """f(theta) = sin theta + (pi - theta) cos theta falls on [0, pi], from pi to 0."""
+    return [kernel_lemmas(named(kernel))["4.2"]]
 
 
-def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Certificate]:
+@certificate("kernel-products", "Lemma 4.3")
+def kernel_products(scene: PlaneScene, *, kernel: str = "relu") -> list[Finding]:
+    """f(alpha) f(beta) > f(alpha + beta) f(0) for alpha, beta and their sum between 0 and pi."""
+    return [kernel_lemmas(named(kernel))["4.3"]]
+
+
+@certificate("definite-arcs", "Lemma 4.5")
+def definite_arcs(scene: PlaneScene) -> list[Finding]:
+    """The matrix of pi - theta_ij is positive definite where no two angles coincide or are antipodal."""
+    return positive_matrices(scene.angles)["4.5"]
+
+
+@certificate("semidefinite-kernels", "Proposition 5.4")
+def semidefinite_kernels(scene: PlaneScene, *, kernel: str = "relu") -> list[Finding]:
+    """The matrix of an angular distance function is positive semi-definite."""
+    return positive_matrices(scene.angles, named(kernel))["5.4"]
+
+
+@certificate("definite-kernels", "Conjecture 5.8")
+def definite_kernels(scene: PlaneScene, *, kernel: str = "relu") -> list[Finding]:
+    """Conjectured: falling angular distance functions with f(a) f(b) > f(a + b) f(0) have definite matrices."""
+    return positive_matrices(scene.angles, named(kernel))["5.8"]
+
+
+def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Finding]:
     """Hold a kernel, relu's if none is given, against Lemmas 4.2 and 4.3.
 
     >>> {name: lemma.verdict for name, lemma in kernel_lemmas().items()}
@@ -48,12 +80,12 @@ def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Certificate]
             Part("f(0) = pi", (), check("|f(0) - pi|", abs(float(ends[0]) - math.pi), "<=", kernel.error)),
             Part("f(pi) = 0", (), check("|f(pi)|", abs(float(ends[1])), "<=", kernel.error)),
         ),
-        "4.3": (Part("all pairs", (), _shaped(PRODUCTS, log_concave(kernel))),),
+        "4.3": (Part("all pairs", (), _shaped(_PRODUCTS, log_concave(kernel))),),
     }
-    return {name: _signed(name, 0, (same,), lemma_parts, kernel) for name, lemma_parts in parts.items()}
+    return {name: Finding(each, (same,), {"kernel": kernel.name}) for name, each in parts.items()}
 
 
-PRODUCTS = "least f(alpha) f(beta) - f(alpha + beta) f(0)"
+_PRODUCTS = "least f(alpha) f(beta) - f(alpha + beta) f(0)"
 
 
 def _shaped(name: str, finding: ShapeFinding) -> Condition:
@@ -62,7 +94,7 @@ def _shaped(name: str, finding: ShapeFinding) -> Condition:
     return Condition(name, finding.value, ">", 0.0, holds, where, {"at": list(finding.at), "error": finding.bound})
 
 
-def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -> dict[str, list[Certificate]]:
+def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -> dict[str, list[Finding]]:
     """Hold angle sets [S, m] of students in [0, 2 pi) against Lemma 4.5, Proposition 5.4 and Conjecture 5.8.
 
     Antipodal pairs are named. One alone does no harm: pi - theta is singular from two of them on, relu from three.
@@ -70,7 +102,7 @@ def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -
     elimination with many digits, where the kernel has a formula for that (relu, arc), and else not.
 
     >>> lemmas = positive_matrices(np.array([[0.5, 2.0, 4.0]]))
-    >>> {name: certificates[0].verdict for name, certificates in lemmas.items()}
+    >>> {name: found[0].verdict for name, found in lemmas.items()}
     {'4.5': 'holds', '5.4': 'holds', '5.8': 'holds'}
     """
     kernel, angles = kernel or named("relu"), checked(angles)
@@ -79,10 +111,10 @@ def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -
     criterion = (
         _angular(kernel),
         _shaped("least fall over a step", falls(kernel)),
-        _shaped(PRODUCTS, log_concave(kernel)),
+        _shaped(_PRODUCTS, log_concave(kernel)),
     )
     arcs, definite = (_definite(angles, k) for k in (named("arc"), kernel))
-    out: dict[str, list[Certificate]] = {name: [] for name in ("4.5", "5.4", "5.8")}
+    out: dict[str, list[Finding]] = {name: [] for name in ("4.5", "5.4", "5.8")}
     for s, row in enumerate(angles):
         apart = _apart(row)
         checks = {
@@ -91,17 +123,9 @@ def positive_matrices(angles: np.ndarray, kernel: AngularKernel | None = None) -
             "5.8": ((*criterion, *apart), definite(s, True)),
         }
         for name, (conditions, conclusion) in checks.items():
-            out[name].append(_signed(name, s, conditions, (Part("the matrix", (), conclusion),), kernel))
+            settings = {"kernel": "arc" if name == "4.5" else kernel.name}
+            out[name].append(Finding((Part("the matrix", (), conclusion),), conditions, settings))
     return out
-
-
-def _signed(
-    name: str, member: int, conditions: tuple[Condition, ...], parts: tuple[Part, ...], kernel: AngularKernel
-) -> Certificate:
-    kind = {"5.4": "Proposition", "5.8": "Conjecture"}.get(name, "Lemma")
-    settings = {"kernel": "arc" if name == "4.5" else kernel.name}
-    source = f"Zhu et al. 2021, {kind} {name}"
-    return Certificate(f"angular kernel {name}", source, STATEMENTS[name], member, conditions, parts, settings)
 
 
 def _angular(kernel: AngularKernel) -> Condition:
@@ -138,3 +162,107 @@ def _definite(angles: np.ndarray, kernel: AngularKernel) -> Callable[[int, bool]
         return check("least eigenvalue", value, ">" if strictly else ">=", 0.0, how, decided=known, error=error)
 
     return of
+
+
+@certificate("non-positive-determinants", "Conjecture 5.5")
+def non_positive_determinants(scene: PlaneScene, *, kernel: str = "relu") -> list[Finding]:
+    """Conjectured: for three students or more some det M_i of an angular distance function is at most 0."""
+    return determinant_signs(scene.angles, named(kernel))
+
+
+def determinant_signs(angles: np.ndarray, kernel: AngularKernel | None = None) -> list[Finding]:
+    """Check Conjecture 5.5 for a kernel on angle sets.
+
+    Parameters
+    ----------
+    angles
+        Student angles [S, m]; the teacher is at 0.
+    kernel
+        f; default: that of relu.
+
+    Returns
+    -------
+    list of Finding
+        One per angle set.
+
+    Examples
+    --------
+    >>> [determinant_signs(np.array([[1.6, 3.1, 4.6]]), named(k))[0].verdict for k in ("relu", "poisson")]
+    ['holds', 'fails']
+    """
+    kernel, angles = kernel or named("relu"), checked(angles)
+    proved, apart, angular = signs(angles, kernel), separation(angles)[0], _angular(kernel)
+    out = []
+    for s, row in enumerate(angles):
+        settled = bool(proved.nonpositive[s] or proved.counterexample[s])
+        least = int(proved.ratio[s].argmin())
+        value = float(proved.ratio[s, least])
+        conclusion = check("smallest det M_i / det M", value, "<=", 0.0, f"student {least}", decided=settled)
+        conditions = (
+            angular,
+            check("students", len(row), ">=", 3),
+            check("least angle of two units", float(apart[s]), ">", DEGENERATE),
+        )
+        part = Part("all students", (), conclusion)
+        settings = {"kernel": kernel.name}
+        out.append(Finding((part,), conditions, settings))
+    return out
+
+
+@certificate("a-negative-determinant", "Conjecture 5.5 for relu, proved here")
+def a_negative_determinant(scene: PlaneScene) -> list[Finding]:
+    """For relu and three students or more some det M_i is negative where det M is positive."""
+    angles = checked(scene.angles)
+    apart, proved = separation(angles)[0], signs(angles)
+    out = []
+    for s, row in enumerate(angles):
+        conditions = (
+            check("students", len(row), ">=", 3),
+            check("least angle of two units", float(apart[s]), ">", DEGENERATE),
+        )
+        silent = unknown("smallest det M_i / det M", "the theorem says nothing of these angles")
+        parts: tuple[Part, ...] = (Part("all students", (), silent),)
+        if all(condition.holds for condition in conditions):
+            largest, least = float(covariance_bounds(row).max()), float(proved.ratio[s].min())
+            given = check("bound of the covariance with the teacher, given its neighbours", largest, "<", 0.0)
+            settled, where = bool(proved.nonpositive[s]), f"student {proved.ratio[s].argmin()}"
+            ratio = check("smallest det M_i / det M", least, "<", 0.0, where, decided=settled)
+            parts = (Part("students beyond the neighbours", (), given), Part("all students", (), ratio))
+        out.append(Finding(parts, conditions))
+    return out
+
+
+@certificate("conjecture-5-5-is-false", "Conjecture 5.5")
+def conjecture_5_5_is_false(scene: PlaneScene) -> list[Finding]:
+    """An angular distance function and three students with all det M_i positive, in exact fractions."""
+    determinants = against_5_5()
+    names = ("det M", *(f"det M_{i + 1}" for i in range(len(determinants.each))))
+    parts = [
+        Part(name, (), Condition(name, float(value), ">", 0.0, value > 0, f"exactly {value}", {"exact": str(value)}))
+        for name, value in zip(names, (determinants.full, *determinants.each), strict=True)
+    ]
+    positive = Condition(
+        "Fourier coefficients of the Poisson kernel", 0.0, ">=", 0.0, True, f"c_n = ({RATIO})^n, positive for every n"
+    )
+    return [Finding(parts, (positive,))]
+
+
+@certificate("conjecture-5-8-is-false", "Conjecture 5.8")
+def conjecture_5_8_is_false(scene: PlaneScene) -> list[Finding]:
+    """Angular distance functions that meet the criterion and have singular matrices, in exact fractions."""
+    parts = tuple(
+        Part(name, (), Condition(f"det M of {name}", float(m.full), "<=", 0.0, m.full <= 0, f"exactly {m.full}"))
+        for name, m in against_5_8().items()
+    )
+    apart = min(abs(1 - abs(a - b)) for a in SIXTHS for b in SIXTHS)
+    conditions = (
+        Condition("Fourier coefficients", 0.0, ">=", 0.0, True, "c_0 is 0 or 1, c_1 = 1/2, all others are 0"),
+        Condition("f falls", 0.0, ">=", 0.0, True, "f' = -sin theta, negative between 0 and pi"),
+        Condition(
+            "f(alpha) f(beta) - f(alpha + beta) f(0)", 0.0, ">=", 0.0, True,
+            "sin alpha sin beta for cos, 4 (cos^2(alpha/2) cos^2(beta/2) - cos^2((alpha + beta)/2)) for 1 + cos: "
+            "both positive",
+        ),
+        check("least distance from antipodal, over pi", float(apart), ">", 0.0),
+    )  # fmt: skip
+    return [Finding(parts, conditions)]

@@ -1,6 +1,6 @@
-"""Theorems and lemmas of Zhu et al. 2021 by name: students of one teacher in the plane, and kernels of the angle."""
+"""What theorems of Zhu et al. 2021 are checked on: students of one teacher in the plane."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.alignment.angular import named
-from tutelage.alignment.certificates import angular_lemmas, rational_angles, standing_still
 from tutelage.alignment.determinants import of_vectors
-from tutelage.certificates.records import Certificate
 from tutelage.certificates.registry import Subject, Theorem
+
+Rational = Fraction | int | str
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class PlaneScene:
 
     teacher: Tensor
     students: Tensor
-    turns: Sequence[Sequence[rational_angles.Rational]] | None = None
+    turns: Sequence[Sequence[Rational]] | None = None
     _kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -30,9 +29,10 @@ class PlaneScene:
         """Angles of the students with the teacher: [S, m]."""
         return of_vectors(self.teacher.double().numpy(), self.students.double().numpy())
 
-    def standing_still(self, name: str) -> list[Certificate]:
-        if not self._kept:
-            self._kept.update(standing_still.standing_still(self.teacher, self.students))
+    def once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """What ``compute`` gives, computed once for this scene and shared by the theorems that need it."""
+        if name not in self._kept:
+            self._kept[name] = compute()
         return self._kept[name]
 
 
@@ -75,60 +75,5 @@ ALIGNMENT = Subject(
 )
 
 
-def _certificate(name: str, source: str, needs: str = "") -> Any:
+def certificate(name: str, source: str, needs: str = "") -> Any:
     return ALIGNMENT.certificate(name, source=f"Zhu et al. 2021, {source}", needs=needs)
-
-
-@_certificate("few-students", "Theorem 3.1")
-def few_students(scene: PlaneScene) -> list[Certificate]:
-    """With at most two students the gradient is zero only where all are aligned with the teacher."""
-    return scene.standing_still("3.1")
-
-
-@_certificate("one-side", "Theorem 4.1")
-def one_side(scene: PlaneScene) -> list[Certificate]:
-    """With all students strictly on one side of the teacher's line the gradient is not zero."""
-    return scene.standing_still("4.1")
-
-
-@_certificate("determinants", "Theorem 5.1")
-def determinants(scene: PlaneScene) -> list[Certificate]:
-    """Where det M > 0 and some det M_i <= 0, no lengths of students in these directions make the gradient zero."""
-    return scene.standing_still("5.1")
-
-
-@_certificate("rational-angles", "Theorem 4.4", needs="turns")
-def rational(scene: PlaneScene) -> list[Certificate]:
-    """With all polar angles rational multiples of pi the gradient is zero only where all students are aligned."""
-    assert scene.turns is not None
-    return rational_angles.rational_angles(scene.turns, scene.students.norm(dim=2), float(scene.teacher.norm()))
-
-
-@_certificate("kernel-falls", "Lemma 4.2")
-def kernel_falls(scene: PlaneScene, *, kernel: str = "relu") -> list[Certificate]:
-    """f(theta) = sin theta + (pi - theta) cos theta falls on [0, pi], from pi to 0."""
-    return [angular_lemmas.kernel_lemmas(named(kernel))["4.2"]]
-
-
-@_certificate("kernel-products", "Lemma 4.3")
-def kernel_products(scene: PlaneScene, *, kernel: str = "relu") -> list[Certificate]:
-    """f(alpha) f(beta) > f(alpha + beta) f(0) for alpha, beta and their sum between 0 and pi."""
-    return [angular_lemmas.kernel_lemmas(named(kernel))["4.3"]]
-
-
-@_certificate("definite-arcs", "Lemma 4.5")
-def definite_arcs(scene: PlaneScene) -> list[Certificate]:
-    """The matrix of pi - theta_ij is positive definite where no two angles coincide or are antipodal."""
-    return angular_lemmas.positive_matrices(scene.angles)["4.5"]
-
-
-@_certificate("semidefinite-kernels", "Proposition 5.4")
-def semidefinite_kernels(scene: PlaneScene, *, kernel: str = "relu") -> list[Certificate]:
-    """The matrix of an angular distance function is positive semi-definite."""
-    return angular_lemmas.positive_matrices(scene.angles, named(kernel))["5.4"]
-
-
-@_certificate("definite-kernels", "Conjecture 5.8")
-def definite_kernels(scene: PlaneScene, *, kernel: str = "relu") -> list[Certificate]:
-    """Conjectured: falling angular distance functions with f(a) f(b) > f(a + b) f(0) have definite matrices."""
-    return angular_lemmas.positive_matrices(scene.angles, named(kernel))["5.8"]

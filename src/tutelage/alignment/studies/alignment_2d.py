@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -44,7 +43,7 @@ def alignment_2d(scale: Scale) -> Plan:
     """Students in the plane turn onto teachers."""
     experiment = PlaneFlow(times=TIMES[scale], seeds=SEEDS[scale])
     claims = [on_a_teacher, on_the_line_of_a_teacher, every_teacher, loss_vanishes]
-    return Plan([experiment], draw, claims, table, view=lambda results: PlaneCourse(_course(next(iter(results)))))
+    return Plan([experiment], draw, claims, view=lambda results: PlaneCourse(_course(next(iter(results)))))
 
 
 class PlaneFlow(Experiment, kind="plane-flow", numerics=1):
@@ -100,25 +99,6 @@ class PlaneCourse:
     def live(self) -> np.ndarray:
         lengths = self.course.end.w.norm(dim=2)
         return (lengths > LIVE * self.course.teacher.w.norm(dim=2).mean(1, keepdim=True)).numpy()
-
-
-def table(flow: PlaneCourse) -> pa.Table:
-    course, angles = flow.course, flow.course.angles()
-    lengths = course.w.norm(dim=3)
-    rows = [
-        {
-            "time": time,
-            "seed": s,
-            "unit": k,
-            "teacher": int(angles[i, s, k].argmin()),
-            "angle": angles[i, s, k].min().item(),
-            "length": lengths[i, s, k].item(),
-        }
-        for i, time in enumerate(course.times)
-        for s in range(course.w.shape[1])
-        for k in range(course.w.shape[2])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(flow: PlaneCourse) -> Figure:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -61,7 +60,7 @@ def conjecture(scale: Scale) -> Plan:
     ]
     kernels = [KernelSearch(kernel=name, students=3, sets=KERNEL_SETS[scale]) for name in KERNELS]
     claims = [as_printed, bounds_below_zero, confirmed, covering, none_at_random, none_uphill]
-    return Plan([*proofs, *searches, *climbs, *kernels], draw, claims, table, view=arranged)
+    return Plan([*proofs, *searches, *climbs, *kernels], draw, claims, view=arranged)
 
 
 class BoxProof(Experiment, kind="box-proof", numerics=2):
@@ -190,16 +189,6 @@ def arranged(results: Results) -> ConjectureResults:
 
 
 _SEARCHED = ("reopened", "unsettled", "positive")
-
-
-def table(e: ConjectureResults) -> pa.Table:
-    rows: list[dict] = [{"what": "proof on boxes", "setting": "m = 3", **e.boxes}]
-    rows += [{"what": "bounds", "setting": f"m = {m}", "not_negative": count} for m, count in e.bounds.items()]
-    rows += [{"what": "search", "setting": f"m = {m}", **values} for m, values in e.searches.items()]
-    rows += [{"what": "climb", "setting": f"m = {m}, {d:g}", **values} for (m, d), values in e.climbs.items()]
-    rows += [{"what": "kernel", "setting": name, **values} for name, values in e.kernels.items()]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
 
 
 def draw(e: ConjectureResults) -> Figure:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 
 import matplotlib as mpl
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -131,7 +130,7 @@ def angle_sets(results: Results) -> list[AngleSets]:
 def three(scale: Scale) -> Plan:
     """The least determinant of three students is not positive."""
     claims = [never_positive, definite]
-    return Plan(_grids(THREE, scale), draw_grids, claims, table, view=angle_sets)
+    return Plan(_grids(THREE, scale), draw_grids, claims, view=angle_sets)
 
 
 @study(
@@ -143,7 +142,7 @@ def three(scale: Scale) -> Plan:
 def four(scale: Scale) -> Plan:
     """The least determinant of four students is not positive."""
     claims = [never_positive, definite]
-    return Plan(_grids(FOUR, scale), draw_grids, claims, table, view=angle_sets)
+    return Plan(_grids(FOUR, scale), draw_grids, claims, view=angle_sets)
 
 
 @study(
@@ -156,18 +155,7 @@ def random(scale: Scale) -> Plan:
     """The least determinant of random students is not positive."""
     claims = [never_positive_at_random, definite_at_random, a_potential]
     experiments = [RandomDeterminants(students=m, per_block=SETS[scale] // BLOCKS) for m in RANDOM]
-    return Plan(experiments, draw_random, claims, table, view=angle_sets)
-
-
-def table(angle_sets: list[AngleSets]) -> pa.Table:
-    parts = []
-    for s in angle_sets:
-        columns = {f"theta_{k + 1}": s.angles[:, k] for k in range(s.angles.shape[1])}
-        columns |= {"z": s.z, "separation": s.apart, "proved_negative": s.signs.nonpositive}
-        columns |= {"proved_positive": s.signs.counterexample, "full_sign": s.signs.full}
-        columns |= {"degenerate": s.signs.degenerate, "more_digits": s.signs.precise}
-        parts.append(pa.table({"setting": [s.label] * len(s.z)} | columns))
-    return pa.concat_tables(parts, promote_options="default")
+    return Plan(experiments, draw_random, claims, view=angle_sets)
 
 
 # ----------------------------------------------------------------------------------------------------------------

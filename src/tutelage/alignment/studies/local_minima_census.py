@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
@@ -47,7 +46,7 @@ def local_minima_census(scale: Scale) -> Plan:
     claims = [one_teacher, wider_is_better, minima_not_saddles]
     sizes = [(m, k * m) for m in TEACHERS for k in WIDTH_FACTORS]
     experiments = [FlowEnds(teachers=m, students=n, time=TIME[scale], seeds=STARTS[scale]) for m, n in sizes]
-    return Plan(experiments, draw, claims, table, view=censuses)
+    return Plan(experiments, draw, claims, view=censuses)
 
 
 class FlowEnds(Experiment, kind="flow-ends", numerics=2):
@@ -129,23 +128,6 @@ _ARRAYS = ("end_kind", "loss", "aligned", "on_line")
 def censuses(results: Results) -> list[Census]:
     """End points for every number of teachers and students."""
     return [Census(*map(r.setting, ("teachers", "students")), *(r[name] for name in _ARRAYS)) for r in results]
-
-
-def table(censuses: list[Census]) -> pa.Table:
-    rows = [
-        {
-            "teachers": c.teachers,
-            "students": c.students,
-            "start": s,
-            "kind": KINDS[c.kind[s]],
-            "loss_share": c.loss[s],
-            "aligned": c.aligned[s],
-            "on_line": c.on_line[s],
-        }
-        for c in censuses
-        for s in range(len(c.kind))
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(censuses: list[Census]) -> Figure:

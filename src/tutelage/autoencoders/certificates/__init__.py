@@ -1,4 +1,4 @@
-"""Theorems about codes with the information asked for (Phuong 2021, chapter 4): one file per theorem."""
+"""Theorems about codes with the information asked for (Phuong 2021, chapter 4)."""
 
 from tutelage.discover import import_all
 

@@ -6,23 +6,15 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
-from tutelage.autoencoders import (
-    Exact,
-    InformationObjective,
-    Model,
-    categorical_models,
-    evaluate,
-    normal_models,
-    settled_adam,
-    train_models,
-)
-from tutelage.autoencoders.training import normal_data, uniform_symbols
+from tutelage.autoencoders import Exact, InformationObjective, Model, settled_adam
+from tutelage.autoencoders.exact import evaluate
+from tutelage.autoencoders.parts import categorical_models, normal_models
+from tutelage.autoencoders.training import normal_data, train_models, uniform_symbols
 from tutelage.errors import TutelageError
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
@@ -193,24 +185,6 @@ class TrainedAutoencoders:
 
 def name(target: float | None) -> str:
     return "VAE" if target is None else f"M = {target:.4g}"
-
-
-def table(toys: TrainedAutoencoders) -> pa.Table:
-    """One row per member."""
-    return pa.Table.from_pylist(
-        [
-            {
-                "target": target,
-                "seed": seed,
-                "estimate": float(toys.estimate[row]),
-                "collapsed": bool(toys.exact.collapsed[row]),
-                **{key: float(getattr(toys.exact, key)[row]) for key in toys.exact.__dataclass_fields__},
-            }
-            for i, target in enumerate(toys.targets)
-            for s, seed in enumerate(toys.seeds)
-            for row in [i * len(toys.seeds) + s]
-        ]
-    )
 
 
 def rows_and_one(rows: int) -> tuple[Figure, list[Axes], Axes]:

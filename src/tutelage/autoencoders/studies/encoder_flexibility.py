@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import matplotlib as mpl
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
-from tutelage.autoencoders import code, divergence, posterior
+from tutelage.autoencoders.exact import code, divergence, posterior
 from tutelage.autoencoders.studies._toys import SEEDS, SYMBOLS, MutualAutoencoders, every_target, trained_models
 from tutelage.lab import Results
 from tutelage.studies.claims import DIRECTION, Claim
@@ -34,7 +33,7 @@ def encoder_flexibility(scale: Scale) -> Plan:
         MutualAutoencoders(distribution="symbols", **members, steps=STEPS[scale], learning_rate=1e-2, resample=k)
         for k in SAMPLES
     ]
-    return Plan(experiments, draw, [better, sharper], table, view=encoded)
+    return Plan(experiments, draw, [better, sharper], view=encoded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,23 +63,6 @@ def encoded(results: Results) -> list[EncoderPosteriors]:
         arrays = (z[:, 0], truth, guess, off, toys.exact.sharpness, toys.exact.information)
         encoders.append(EncoderPosteriors(k, *(a.numpy() for a in arrays)))
     return encoders
-
-
-def table(encoders: list[EncoderPosteriors]) -> pa.Table:
-    """One row per member."""
-    return pa.Table.from_pylist(
-        [
-            {
-                "samples": encoder.samples,
-                "seed": s,
-                "kl_to_posterior": float(encoder.off[s]),
-                "posterior_entropy": float(encoder.sharpness[s]),
-                "information": float(encoder.information[s]),
-            }
-            for encoder in encoders
-            for s in range(len(encoder.off))
-        ]
-    )
 
 
 def draw(encoders: list[EncoderPosteriors]) -> Figure:

@@ -10,16 +10,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tutelage.autoencoders.studies._toys import off_target
-from tutelage.autoencoders.studies.image_codes import (
+from tutelage.autoencoders.studies._image_codes import (
     BITS,
     GREY,
     ImageAutoencoder,
     ImageCode,
     ImageCodes,
     image_codes,
-    table,
 )
+from tutelage.autoencoders.studies._toys import off_target
 from tutelage.studies.claims import DIRECTION, Claim, Measured
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study
@@ -65,7 +64,7 @@ def images(scale: Scale) -> Plan:
         any_information, not_chosen, nearly_empty, of_use, probe_grows, reconstruction_grows, same_probe,
         same_reconstruction, held_estimate,
     ]  # fmt: skip
-    return Plan(autoencoders(scale), draw, claims, table, view=image_codes)
+    return Plan(autoencoders(scale), draw, claims, view=image_codes)
 
 
 def autoencoders(scale: Scale) -> list[ImageAutoencoder]:

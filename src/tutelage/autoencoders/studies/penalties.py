@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.autoencoders.studies._toys import SYMBOLS, MutualAutoencoders
@@ -52,7 +51,7 @@ def penalties(scale: Scale) -> Plan:
         for latent in LATENTS
         for penalty in PENALTIES[scale]
     ]
-    return Plan(experiments, draw, [met, likely, better_inside], table, view=by_penalty)
+    return Plan(experiments, draw, [met, likely, better_inside], view=by_penalty)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,23 +80,6 @@ def by_penalty(results: Results) -> list[PenaltyOutcome]:
         return PenaltyOutcome(kind, r.setting("latent"), r.setting("penalty"), miss, lost)
 
     return [outcome(r) for r in results]
-
-
-def table(outcomes: list[PenaltyOutcome]) -> pa.Table:
-    return pa.Table.from_pylist(
-        [
-            {
-                "distribution": o.distribution,
-                "latent": o.latent,
-                "penalty": o.penalty,
-                "member": s,
-                "miss": float(o.miss[s]),
-                "lost": float(o.lost[s]),
-            }
-            for o in outcomes
-            for s in range(len(o.miss))
-        ]
-    )
 
 
 def draw(outcomes: list[PenaltyOutcome]) -> Figure:

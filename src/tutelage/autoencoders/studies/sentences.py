@@ -11,11 +11,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tutelage.autoencoders.studies._sentence_codes import SentenceAutoencoders, SentenceCodes, sentence_codes
 from tutelage.autoencoders.studies._toys import name, off_target
-from tutelage.autoencoders.studies.sentence_codes import SentenceAutoencoders, SentenceCodes, sentence_codes, table
 from tutelage.studies.claims import DIRECTION, MOST, SHARE, SIGNED, Claim, Measured
 from tutelage.studies.figures import PALETTE
-from tutelage.studies.statistics import rank_correlations
+from tutelage.studies.intervals import rank_correlations
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study
 
 TARGETS = (None, 2.5, 5.0, 10.0)
@@ -47,7 +47,7 @@ def sentences(scale: Scale) -> Plan:
     experiments = [
         SentenceAutoencoders(**SETTINGS[scale], seeds=(seed,) * members) for seed in fresh_seeds(scale, SEEDS[scale])
     ]
-    return Plan(experiments, draw, claims, table, view=sentence_codes)
+    return Plan(experiments, draw, claims, view=sentence_codes)
 
 
 def draw(spoken: SentenceCodes) -> Figure:

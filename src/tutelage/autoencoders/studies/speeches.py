@@ -7,7 +7,7 @@ The paper used film reviews, which are not at hand.
 from pathlib import Path
 from typing import Any
 
-from tutelage.autoencoders.studies.sentence_codes import SentenceAutoencoders, sentence_codes, table
+from tutelage.autoencoders.studies._sentence_codes import SentenceAutoencoders, sentence_codes
 from tutelage.autoencoders.studies.sentences import (
     any_information,
     collapse,
@@ -45,4 +45,4 @@ def speeches(scale: Scale) -> Plan:
         for seed in range(SEEDS[scale])
     ]
     claims = [collapse, unrelated, any_information, more_information, more_words, more_exact]
-    return Plan(experiments, draw, claims, table, view=sentence_codes)
+    return Plan(experiments, draw, claims, view=sentence_codes)

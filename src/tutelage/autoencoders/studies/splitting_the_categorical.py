@@ -16,7 +16,6 @@ from tutelage.autoencoders.studies._toys import (
     every_target,
     name,
     rows_and_one,
-    table,
     trained_stack,
 )
 from tutelage.studies.claims import DIRECTION, SHARE, Claim
@@ -40,7 +39,7 @@ def splitting_the_categorical(scale: Scale) -> Plan:
     claims = [collapse, any_information, towards_determinism, nearly_deterministic]
     members = every_target(TARGETS, fresh_seeds(scale, SEEDS[scale]))
     experiment = MutualAutoencoders(distribution="symbols", **members, steps=STEPS[scale], learning_rate=1e-2)
-    return Plan([experiment], draw, claims, table, view=trained_stack)
+    return Plan([experiment], draw, claims, view=trained_stack)
 
 
 def probabilities(toys: TrainedAutoencoders, z: torch.Tensor) -> np.ndarray:

@@ -16,7 +16,6 @@ from tutelage.autoencoders.studies._toys import (
     every_target,
     name,
     rows_and_one,
-    table,
     trained_stack,
 )
 from tutelage.studies.claims import DIRECTION, Claim
@@ -41,7 +40,7 @@ def splitting_the_normal(scale: Scale) -> Plan:
     claims = [collapse, any_information, more_peaked, same_likelihood]
     members = every_target(TARGETS, fresh_seeds(scale, SEEDS[scale]))
     experiment = MutualAutoencoders(distribution="normal", **members, steps=STEPS[scale], learning_rate=2e-3)
-    return Plan([experiment], draw, claims, table, view=trained_stack)
+    return Plan([experiment], draw, claims, view=trained_stack)
 
 
 def deviations(toys: TrainedAutoencoders) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Theorems about why distillation works (Phuong 2021, chapter 5): one file per theorem."""
+"""Theorems about why distillation works (Phuong 2021, chapter 5)."""
 
 from tutelage.discover import import_all
 

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 import torch
 
 from tutelage.certificates.records import Condition, Finding, Part, check, unknown
-from tutelage.distillation.certificates.registry import distillation_certificate
-from tutelage.distillation.certificates.scene import DistillationScene
+from tutelage.distillation.certificates.scene import DistillationScene, distillation_certificate
 from tutelage.distillation.convexity import distance_to_sublevel
 from tutelage.distillation.deep import guaranteed, imbalance, limit, norm_cap
 from tutelage.distillation.flows import induced_flow
 
-SETTLED = 1e-6
+_SETTLED = 1e-6
 """Of the logits: a student this near to its labels is taken to have arrived."""
 
 
@@ -144,7 +143,7 @@ def learns_nearby(scene: DistillationScene, *, eps: float | None = None) -> Sequ
     for s in range(scene.members):
         wanted = float(least[s]) if eps is None else eps
         allowed = check("least eps that the start allows (5.11)", float(least[s]), "<=", wanted)
-        bound = wanted if transfer.count < transfer.dimension else SETTLED * float(goal[s])
+        bound = wanted if transfer.count < transfer.dimension else _SETTLED * float(goal[s])
         end = _at_the_end(scene, s, "distance from w_hat", float(off[s]), bound)
         out.append(Finding([Part("last record", (), end)], (*scene.deep(s), allowed)))
     return out
@@ -175,5 +174,5 @@ def _at_the_end(scene: DistillationScene, s: int, name: str, value: float, bound
     """A limit judged at the last record, and not decided where the student does not fit its labels yet."""
     if not math.isfinite(bound):
         return unknown(name, "there is no bound: w(0) is not shorter than w_hat")
-    arrived = scene.arrived(s, SETTLED)
+    arrived = scene.arrived(s, _SETTLED)
     return check(name, value, "<=", bound, "" if arrived else "the flow has not settled", decided=arrived)

@@ -9,9 +9,8 @@ import torch
 
 from tutelage.certificates.records import Finding, Part, check, unknown
 from tutelage.distillation.bounds import miss
-from tutelage.distillation.certificates.registry import distillation_certificate
-from tutelage.distillation.certificates.scene import DistillationScene
-from tutelage.distillation.learned import angle, learned, unsigned_angle
+from tutelage.distillation.certificates.scene import DistillationScene, distillation_certificate
+from tutelage.distillation.learners import angle, learned, unsigned_angle
 
 
 @distillation_certificate("strong-monotonicity", source="Lemma 5.1")

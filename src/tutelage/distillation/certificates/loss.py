@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from tutelage.certificates.records import Finding, Part, check
-from tutelage.distillation.certificates.registry import distillation_certificate
-from tutelage.distillation.certificates.scene import DistillationScene
+from tutelage.distillation.certificates.scene import DistillationScene, distillation_certificate
 from tutelage.distillation.convexity import log_strong_convexity
 from tutelage.distillation.cross_entropy import log_excess, softplus
 

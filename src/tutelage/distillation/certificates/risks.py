@@ -12,8 +12,7 @@ from torch import Tensor
 
 from tutelage.certificates.records import Condition, Finding, Part, check
 from tutelage.distillation.bounds import best_bound, miss, polynomial_bound, polynomial_step
-from tutelage.distillation.certificates.registry import distillation_certificate
-from tutelage.distillation.certificates.scene import DistillationScene
+from tutelage.distillation.certificates.scene import DistillationScene, distillation_certificate
 from tutelage.distillation.tasks import DistillationTask
 from tutelage.errors import TutelageError
 

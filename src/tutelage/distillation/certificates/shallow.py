@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import torch
 
 from tutelage.certificates.records import Finding, Part, check
-from tutelage.distillation.certificates.registry import distillation_certificate
-from tutelage.distillation.certificates.scene import DistillationScene
+from tutelage.distillation.certificates.scene import DistillationScene, distillation_certificate
 
 
 @distillation_certificate("stays-in-span", source="Lemma D.1", needs="course")

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
-from tutelage.distillation import Distillation, LargeMargin, Polynomial, outcome, unsigned_angle
+from tutelage.distillation import Distillation, LargeMargin, Polynomial, outcome
+from tutelage.distillation.learners import unsigned_angle
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds
@@ -53,7 +53,7 @@ def angle_distributions(scale: Scale) -> Plan:
     """Distributions of the angle between inputs and teacher."""
     claims: list[Claim | Check] = [as_said, decreases, margin, no_margin, thin, easier]
     experiments = [AngleDraws(task=name, points=POINTS[scale], seeds=SETS[scale]) for name in TASKS | PLANE]
-    return Plan(experiments, draw, claims, table, view=angles_of)
+    return Plan(experiments, draw, claims, view=angles_of)
 
 
 class AngleDraws(Experiment, kind="angle-draws", numerics=1):
@@ -113,22 +113,6 @@ def _kolmogorov(p: torch.Tensor) -> torch.Tensor:
 
 def _plain(p: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[np.ndarray], np.ndarray]:
     return lambda theta: p(torch.as_tensor(theta)).numpy()
-
-
-def table(e: AnglesByTask) -> pa.Table:
-    rows = [
-        {
-            "task": name,
-            "member": s,
-            "mean_angle": drawn.angles[s].mean(),
-            "largest_angle": drawn.angles[s, -1],
-            "distance": drawn.distance[s],
-            "risk": None if drawn.risk is None else drawn.risk[s],
-        }
-        for name, drawn in e.items()
-        for s in range(len(drawn.distance))
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(e: AnglesByTask) -> Figure:

@@ -5,21 +5,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from scipy import stats
 from torch import Tensor
 
-from tutelage.distillation import (
-    Polynomial,
-    TransferSet,
-    best_bound,
-    learned,
-    newton,
-    polynomial_bound,
-    unsigned_angle,
-)
+from tutelage.distillation import Polynomial, TransferSet, best_bound, learned, newton
+from tutelage.distillation.bounds import polynomial_bound
+from tutelage.distillation.learners import unsigned_angle
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds
@@ -52,7 +45,7 @@ def data_geometry(scale: Scale) -> Plan:
     claims += [not_above, not_below]
     sizes = {"dimension": DIMENSION[scale], "held_out": HELD_OUT[scale], "seeds": SETS[scale]}
     experiments = [DistilledDegree(kappa=kappa, **sizes) for kappa in KAPPAS]
-    return Plan(experiments, draw, claims, table, view=degrees)
+    return Plan(experiments, draw, claims, view=degrees)
 
 
 class DistilledDegree(Experiment, kind="distilled-degree", numerics=2):
@@ -131,15 +124,6 @@ def _counted(w: Tensor, teacher: Tensor, inputs: Tensor) -> Tensor:
     """Share of the students w [S, d] that class an input differently from the teacher, for each of [N, d]: [N]."""
     students, correct = inputs @ w.mT >= 0, (inputs @ teacher >= 0).unsqueeze(1)
     return (students != correct).to(torch.float64).mean(1)
-
-
-def table(degrees: list[Degree]) -> pa.Table:
-    rows = [
-        {"kappa": d.kappa, "member": s, "angle": d.angle[s], "risk": d.risk[s], "trained": d.trained[s]}
-        for d in degrees
-        for s in range(len(d.risk))
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(degrees: list[Degree]) -> Figure:

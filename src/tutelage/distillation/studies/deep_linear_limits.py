@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tutelage.distillation import Isotropic, TransferSet, balanced_start, guaranteed, learned, limit, settle
+from tutelage.distillation import Isotropic, TransferSet, balanced_start, guaranteed, learned, limit
+from tutelage.distillation.flows import settle
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds
@@ -49,7 +49,7 @@ def deep_linear_limits(scale: Scale) -> Plan:
     sizes = SIZES[scale]
     depths: list[Experiment] = [DeepLinearEnds(layers=l, starts=sizes, seeds=SETS[scale]) for l in LAYERS[scale]]
     signs = [StartSigns(start=size, seeds=STARTS[scale]) for size in sizes]
-    return Plan([*depths, *signs], draw, claims, table, view=ends_of)
+    return Plan([*depths, *signs], draw, claims, view=ends_of)
 
 
 class DeepLinearEnds(Experiment, kind="deep-linear-ends", numerics=1):
@@ -145,21 +145,6 @@ def _settled(
     start = torch.cat([balanced_start(once, seeds, layers, size).w for size in sizes])
     sets = once[list(range(len(seeds))) * len(sizes)]
     return sets, start, *settle(sets, start, layers, tolerance=TOLERANCE, relative=TOLERANCE / 1000)
-
-
-def table(e: DeepEnds) -> pa.Table:
-    rows = [
-        {
-            "layers": end.layers,
-            "scale": end.scale,
-            "member": s,
-            **{name: float(getattr(end, name)[s]) for name in ("reached", "predicted", "off", "many", "took")},
-            "eps": float(end.eps[s]) if np.isfinite(end.eps[s]) else None,
-        }
-        for end in e.ends
-        for s in range(len(end.reached))
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(e: DeepEnds) -> Figure:

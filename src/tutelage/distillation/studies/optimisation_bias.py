@@ -6,7 +6,6 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -14,7 +13,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.data import load_images
 from tutelage.distillation import Empirical, Weakened, best_bound
-from tutelage.distillation.teachers import logistic_teacher
+from tutelage.distillation.targets import logistic_teacher
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds
@@ -43,7 +42,7 @@ def optimisation_bias(scale: Scale) -> Plan:
     """What a weaker bias toward the span of the data costs on real images."""
     claims: list[Claim | Check] = [fitted, works, rises, overall, bounded]
     experiment = WeakenedLearners(images=IMAGES[scale], inputs=TRANSFER[scale], seeds=fresh_seeds(scale, SETS[scale]))
-    return Plan([experiment], draw, claims, table, view=bias_on_images)
+    return Plan([experiment], draw, claims, view=bias_on_images)
 
 
 class WeakenedLearners(Experiment, kind="weakened-learners", numerics=1):
@@ -135,15 +134,6 @@ def _blobs(count: int = 200, size: int = 40) -> tuple[Tensor, Tensor, Tensor, Te
     noise = draws.normals(draws.keys([1], "two patterns"), 2 * count * size).reshape(2, count, size)
     x = pattern[y] + noise
     return x[0], y, x[1], y
-
-
-def table(e: BiasOnImages) -> pa.Table:
-    rows = [
-        {"delta": delta, "member": s, "risk": e.risk[i, s], "misfit": e.misfit[i, s]}
-        for i, delta in enumerate(DELTAS)
-        for s in range(e.risk.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(e: BiasOnImages) -> Figure:

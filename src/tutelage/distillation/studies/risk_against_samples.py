@@ -5,26 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.distillation import (
-    Isotropic,
-    LargeMargin,
-    Polynomial,
-    TransferSet,
-    best_bound,
-    learned,
-    limit,
-    margin_bound,
-    polynomial_bound,
-    unsigned_angle,
-)
-from tutelage.distillation.bounds import miss
+from tutelage.distillation import Isotropic, LargeMargin, Polynomial, TransferSet, best_bound, learned, limit
+from tutelage.distillation.bounds import margin_bound, miss, polynomial_bound
 from tutelage.distillation.deep import largest_start
+from tutelage.distillation.learners import unsigned_angle
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds
@@ -64,7 +53,7 @@ def risk_against_samples(scale: Scale) -> Plan:
     """Expected risk against the number of inputs, with every bound over it."""
     claims: list[Claim | Check] = [perfect, held, deep_held, meaningful, learns_early, never_harmed]
     experiments = [RiskCurve(task=name, dimension=DIMENSION[scale], seeds=SETS[scale]) for name in TASKS]
-    return Plan(experiments, draw, claims, table, view=curves)
+    return Plan(experiments, draw, claims, view=curves)
 
 
 class RiskCurve(Experiment, kind="risk-curve", numerics=1):
@@ -161,15 +150,6 @@ def task_bounds(task: AnyTask) -> dict[str, Callable[[int], float]]:
         kappa = task.kappa
         by_name["Corollary 5.2"] = lambda n: polynomial_bound(kappa, n)
     return by_name
-
-
-def table(e: Curves) -> pa.Table:
-    rows = [
-        {"task": name, "inputs": n + 1, "member": s, "risk": c.risk[n, s], "angle": c.angle[n, s], "deep": c.deep[n, s]}
-        for name, c in e.items()
-        for n, s in np.ndindex(c.risk.shape)
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(e: Curves) -> Figure:

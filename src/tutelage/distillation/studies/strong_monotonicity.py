@@ -7,20 +7,12 @@ from itertools import pairwise
 from typing import get_args
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tutelage.distillation import (
-    Distillation,
-    HardTarget,
-    Learner,
-    Polynomial,
-    Weakened,
-    monotonicity,
-    outcome,
-)
-from tutelage.distillation.outcomes import Reading
+from tutelage.distillation import Distillation, HardTarget, Polynomial, Weakened, monotonicity, outcome
+from tutelage.distillation.learners import Learner
+from tutelage.distillation.outlook import Reading
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.settings import Seeds
@@ -57,7 +49,7 @@ def strong_monotonicity(scale: Scale) -> Plan:
     """Learners that one more input helps more often have lower risk."""
     claims = [always, never_worse, not_hard, lowest, negative, more_bias_helps, more_bias_less_risk]
     experiments = [LinearLearner(learner=name, seeds=SETS[scale]) for name in LEARNERS]
-    return Plan(experiments, draw, claims, table, view=by_learner)
+    return Plan(experiments, draw, claims, view=by_learner)
 
 
 class LinearLearner(Experiment, kind="linear-learner", numerics=1):
@@ -115,17 +107,6 @@ def learnt(learner: Learner, seeds: Sequence[int], task: Polynomial = TASK, inpu
         {r: m.better.double().numpy() for r, m in both.items()},
         {r: m.worse.double().numpy() for r, m in both.items()},
     )
-
-
-def table(e: Learners) -> pa.Table:
-    rows = [
-        {"learner": name, "reading": r, "member": s, "risk": learner.risk[s], "better": learner.better[r][s],
-         "worse": learner.worse[r][s]}
-        for name, learner in e.items()
-        for r in READINGS
-        for s in range(len(learner.risk))
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows)
 
 
 def draw(e: Learners) -> Figure:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from tutelage.exits._batches import Batches
 from tutelage.exits.multi_exit import MultiExit
 from tutelage.exits.objective import teacher_shares, training_goal
-from tutelage.exits.settings import ExitObjective
 from tutelage.exits.stacked.layout import layout
 from tutelage.exits.stacked.passes import Passes
+from tutelage.exits.tasks import Batches, ExitObjective
 from tutelage.training.optimisers import Sgd
 from tutelage.training.settings import Training
 

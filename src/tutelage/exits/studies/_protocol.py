@@ -1,15 +1,18 @@
 """What the studies of exits share: sizes, ways of training, and the accuracies of networks trained in these ways."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from tutelage.data.subsets import interval
 from tutelage.exits.inference import best_exits
-from tutelage.exits.studies.exit_network import TRACE, ExitNetwork, Teaching
+from tutelage.exits.studies._exit_network import TRACE, ExitNetwork, Teaching
 from tutelage.lab import Results
+from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Scale
 
 SETTINGS: dict[Scale, dict[str, Any]] = {
@@ -122,24 +125,143 @@ def accuracies(results: Results, methods: Sequence[Method] = THREE) -> MethodAcc
     return MethodAccuracies(about.images, about.held, about.total, about.drops, about.top, runs)
 
 
-def table(by_method: MethodAccuracies) -> pa.Table:
-    """One row per exit, repeat, method and number of labelled images; accuracies in percent."""
-    return pa.Table.from_pylist(
-        [
-            {
-                "images": by_method.images,
-                "top": by_method.top,
-                "labelled": labelled,
-                "method": method,
-                "member": member,
-                "exit": m + 1,
-                "single": 100 * run.single[m],
-                "budget": 100 * run.budget[m],
-                "ensemble": 100 * run.ensemble[m],
-                "held": 100 * run.held[m],
-            }
-            for (labelled, method), runs in by_method.runs.items()
-            for member, run in enumerate(runs)
-            for m in range(len(run.single))
-        ]
-    )
+BUDGET = {
+    150: {
+        "exit-wise": (72.4, 75.5, 77.4, 78.4, 79.2, 79.8, 80.1, 80.3, 80.3, 80.4, 80.3),
+        "distilled": (78.7, 80.5, 80.9, 81.2, 81.2, 81.2, 81.1, 81.1, 81.1, 81.1, 81.1),
+        "distilled, with unlabelled": (79.9, 81.1, 81.0, 81.0, 81.0, 81.0, 81.0, 81.0, 81.0, 81.0, 81.0),
+    },
+    350: {
+        "exit-wise": (84.5, 87.2, 88.8, 89.6, 90.1, 90.5, 90.7, 90.8, 90.8, 90.8, 90.8),
+        "distilled": (88.1, 90.1, 91.1, 91.3, 91.4, 91.5, 91.5, 91.5, 91.5, 91.5, 91.5),
+        "distilled, with unlabelled": (88.5, 90.4, 91.2, 91.5, 91.5, 91.5, 91.5, 91.5, 91.5, 91.5, 91.5),
+    },
+}
+
+ANYTIME = {
+    150: {
+        "exit-wise": (72.4, 75.8, 77.9, 79.1, 80.0, 80.7, 81.2, 81.6, 81.9, 82.1, 82.2),
+        "distilled": (78.7, 80.8, 81.8, 82.3, 82.7, 82.8, 82.9, 82.9, 82.9, 82.9, 82.8),
+        "distilled, with unlabelled": (79.9, 81.5, 82.1, 82.3, 82.3, 82.3, 82.3, 82.3, 82.2, 82.2, 82.1),
+    },
+    350: {
+        "exit-wise": (84.5, 87.5, 89.1, 90.0, 90.5, 91.0, 91.3, 91.5, 91.7, 91.8, 91.9),
+        "distilled": (88.1, 90.0, 91.2, 91.6, 91.8, 92.0, 92.1, 92.1, 92.1, 92.2, 92.2),
+        "distilled, with unlabelled": (88.5, 90.4, 91.4, 91.8, 92.1, 92.2, 92.3, 92.3, 92.3, 92.3, 92.3),
+    },
+}
+
+IMAGENET_BUDGET = {
+    100: {
+        "exit-wise": (64.4, 67.1, 68.1, 68.2, 68.1),
+        "distilled": (68.1, 69.2, 69.3, 69.3, 69.3),
+        "distilled, with unlabelled": (68.1, 69.5, 69.7, 69.7, 69.7),
+    },
+}
+
+IMAGENET_ANYTIME = {
+    100: {
+        "exit-wise": (64.4, 67.7, 69.2, 69.9, 70.2),
+        "distilled": (68.1, 69.7, 70.3, 70.5, 70.5),
+        "distilled, with unlabelled": (68.1, 69.9, 70.6, 70.8, 70.8),
+    },
+}
+
+
+Columns = Mapping[int, Mapping[str, Sequence[float]]]
+
+
+def curves(axes: Axes, by_method: MethodAccuracies, labelled: int, methods: Sequence[Method], kind: str) -> None:
+    """Mean and 1.96 standard errors over repeats for every exit, one colour per method."""
+    others = iter([colour for colour in PALETTE if colour not in COLOURS.values()])
+    trained = [method for method in methods if (labelled, method.name) in by_method.runs]
+    for place, method in enumerate(trained):
+        values = by_method.values(labelled, method, kind)
+        mean, reach = interval(values)
+        shift = 0.06 * (place - (len(trained) - 1) / 2)
+        exits = np.arange(1, values.shape[1] + 1)
+        colour = COLOURS[method.name] if method.name in COLOURS else next(others)
+        axes.errorbar(exits + shift, mean, reach, color=colour, label=method.name, marker="o", ms=3, capsize=2)
+        axes.set_xticks(_ticks(len(exits)))
+
+
+def _ticks(exits: int) -> range:
+    """Numbers of exits at the axis: every other one where there are many."""
+    return range(1, exits + 1, 2 if exits > 6 else 1)
+
+
+def title(by_method: MethodAccuracies, labelled: int) -> str:
+    """Of a panel of what was measured here."""
+    learnt = labelled - by_method.held
+    return f"here: {by_method.images}({labelled}), top-{by_method.top}\n{learnt} per class to learn from"
+
+
+def beside_the_paper(
+    by_method: MethodAccuracies, methods: Sequence[Method], kind: str, columns: Columns, xlabel: str, source: str
+) -> Figure:
+    """What was measured, one panel per number of labels; then columns of the paper's table, another data set."""
+    counts = sorted({labelled for labelled, _ in by_method.runs})
+    total = len(counts) + len(columns)
+    rows = 1 if total <= 4 else 2
+    across = -(-total // rows)
+    figure = Figure(figsize=(2.5 * across + 0.6, 2.7 * rows + 0.4), layout="constrained")
+    grid = figure.subplots(rows, across, squeeze=False)
+    panels = grid.ravel()
+    for axes in panels[total:]:
+        axes.set_axis_off()
+    for axes, labelled in zip(panels, counts, strict=False):
+        curves(axes, by_method, labelled, methods, kind)
+        axes.set(title=title(by_method, labelled), xlabel=xlabel)
+    for axes, (labelled, column) in zip(panels[len(counts) : total], columns.items(), strict=True):
+        papers_own(axes, column, f"Phuong 2021 {source}, top-5\nCIFAR-100({labelled})", xlabel)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("test accuracy, %")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
+    return figure
+
+
+def both_modes(by_method: MethodAccuracies, methods: Sequence[Method]) -> Figure:
+    """Budget and anytime mode for one number of labels."""
+    (labelled,) = by_method.labelled
+    figure = Figure(figsize=(6.2, 3.2), layout="constrained")
+    panels = figure.subplots(1, 2)
+    modes = (("budget", "exits available"), ("ensemble", "exits in the ensemble"))
+    for axes, (kind, xlabel) in zip(panels, modes, strict=True):
+        curves(axes, by_method, labelled, methods, kind)
+        axes.set(title=f"{by_method.images}({labelled}), {kind}, top-{by_method.top}", xlabel=xlabel)
+    panels[0].set_ylabel("test accuracy, %")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=7)
+    return figure
+
+
+def papers_own(axes: Axes, column: Mapping[str, Sequence[float]], heading: str, xlabel: str) -> None:
+    """Columns of a table of the paper, on a grey ground."""
+    for name, values in column.items():
+        axes.plot(range(1, len(values) + 1), values, color=COLOURS[name], marker="o", ms=2, linestyle="--")
+    exits = max(map(len, column.values()))
+    axes.set(title=heading, xlabel=xlabel, xticks=_ticks(exits))
+    axes.set_facecolor("#f6f6f6")
+
+
+def two_modes(
+    by_method: MethodAccuracies,
+    methods: Sequence[Method],
+    budget: Mapping[str, Sequence[float]],
+    anytime: Mapping[str, Sequence[float]],
+    tables: tuple[str, str],
+    dataset: str,
+) -> Figure:
+    """Budget and anytime mode of what was measured; below, columns of the paper's tables, another data set."""
+    (labelled,) = by_method.labelled
+    figure = Figure(figsize=(6.4, 5.6), layout="constrained")
+    panels = figure.subplots(2, 2)
+    modes = (("budget", "exits available", budget), ("ensemble", "exits in the ensemble", anytime))
+    for (above, below), (kind, xlabel, columns), source in zip(panels.T, modes, tables, strict=True):
+        curves(above, by_method, labelled, methods, kind)
+        above.set(title=title(by_method, labelled), xlabel=xlabel)
+        drawn = {method.name: columns[method.name] for method in methods}
+        papers_own(below, drawn, f"Phuong 2021 {source}, top-5\n{dataset}", xlabel)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("test accuracy, %")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=7)
+    return figure

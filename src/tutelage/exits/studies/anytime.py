@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.exits.studies._drawing import beside_the_paper
 from tutelage.exits.studies._protocol import (
+    ANYTIME,
     DISTILLED,
     EXIT_WISE,
     LABELLED,
@@ -13,10 +13,9 @@ from tutelage.exits.studies._protocol import (
     THREE,
     MethodAccuracies,
     accuracies,
+    beside_the_paper,
     networks,
-    table,
 )
-from tutelage.exits.studies._thesis import ANYTIME
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
 
@@ -32,7 +31,7 @@ def exits_anytime(scale: Scale) -> Plan:
     """Accuracy of networks with exits at any time."""
     claims = [two_exits, first_ones, all_exits, more_is_better]
     experiments = networks(SETTINGS[scale], LABELLED[scale], THREE, REPEATS[scale])
-    return Plan(experiments, draw, claims, table, view=accuracies)
+    return Plan(experiments, draw, claims, view=accuracies)
 
 
 def draw(by_method: MethodAccuracies) -> Figure:

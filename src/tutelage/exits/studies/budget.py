@@ -4,8 +4,8 @@
 
 from matplotlib.figure import Figure
 
-from tutelage.exits.studies._drawing import beside_the_paper
 from tutelage.exits.studies._protocol import (
+    BUDGET,
     DISTILLED,
     EXIT_WISE,
     LABELLED,
@@ -16,10 +16,9 @@ from tutelage.exits.studies._protocol import (
     Method,
     MethodAccuracies,
     accuracies,
+    beside_the_paper,
     networks,
-    table,
 )
-from tutelage.exits.studies._thesis import BUDGET
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
 
@@ -36,7 +35,7 @@ def exits_budget(scale: Scale) -> Plan:
     """Accuracy of networks with exits within a budget."""
     claims = [first_exit, least_data, smallest_budget, whole_budget, unlabelled_help]
     experiments = networks(SETTINGS[scale], LABELLED[scale], THREE, REPEATS[scale])
-    return Plan(experiments, draw, claims, table, view=accuracies)
+    return Plan(experiments, draw, claims, view=accuracies)
 
 
 def draw(by_method: MethodAccuracies) -> Figure:

@@ -3,7 +3,6 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.exits.studies._drawing import both_modes
 from tutelage.exits.studies._protocol import (
     DISTILLED,
     EXIT_WISE,
@@ -14,8 +13,8 @@ from tutelage.exits.studies._protocol import (
     WITH_UNLABELLED,
     MethodAccuracies,
     accuracies,
+    both_modes,
     networks,
-    table,
 )
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
@@ -32,7 +31,7 @@ def exits_few_labels(scale: Scale) -> Plan:
     """Very few labels: what unlabelled images add."""
     claims = [distilled_wins, little_more, not_less]
     experiments = networks(SETTINGS[scale], [FEW[scale]], THREE, REPEATS[scale])
-    return Plan(experiments, draw, claims, table, view=accuracies)
+    return Plan(experiments, draw, claims, view=accuracies)
 
 
 def draw(by_method: MethodAccuracies) -> Figure:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from pydantic import PositiveInt
@@ -49,7 +48,7 @@ def exits_latency(scale: Scale) -> Plan:
     """Inference times of networks with exits on this machine."""
     claims = [ensemble_costs, later_costs_alone, later_costs_together]
     experiments = [ExitLatency(network=name, repeats=REPEATS[scale]) for name in TIMED[scale]]
-    return Plan(experiments, draw, claims, table, view=latencies)
+    return Plan(experiments, draw, claims, view=latencies)
 
 
 class ExitLatency(Experiment, kind="exit-latency", numerics=1):
@@ -99,18 +98,6 @@ def latencies(results: Results) -> Latencies:
     """The times of all networks."""
     devices = dict.fromkeys(str(r["timed_on"]) for r in results)
     return Latencies(" and ".join(devices), {r.setting("network"): (r["budget"], r["anytime"]) for r in results})
-
-
-def table(latencies: Latencies) -> pa.Table:
-    return pa.Table.from_pylist(
-        [
-            {"network": name, "device": latencies.device, "mode": mode, "repeat": r, "exit": m + 1, "seconds": row[m]}
-            for name, both in latencies.times.items()
-            for mode, values in zip(("budget", "anytime"), both, strict=True)
-            for r, row in enumerate(values)
-            for m in range(len(row))
-        ]
-    )
 
 
 def draw(latencies: Latencies) -> Figure:

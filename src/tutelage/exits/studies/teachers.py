@@ -4,7 +4,6 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from tutelage.exits.studies._drawing import both_modes
 from tutelage.exits.studies._protocol import (
     DISTILLED,
     EXIT_WISE,
@@ -14,8 +13,8 @@ from tutelage.exits.studies._protocol import (
     Method,
     MethodAccuracies,
     accuracies,
+    both_modes,
     networks,
-    table,
 )
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
@@ -35,7 +34,7 @@ def exits_teachers(scale: Scale) -> Plan:
     """Who teaches: the last exit alone, or all later exits."""
     claims = [not_worse, not_better, taught_by_all]
     experiments = networks(SETTINGS[scale], LABELLED[scale][1:2], METHODS, REPEATS[scale])
-    return Plan(experiments, draw, claims, table, view=partial(accuracies, methods=METHODS))
+    return Plan(experiments, draw, claims, view=partial(accuracies, methods=METHODS))
 
 
 def draw(by_method: MethodAccuracies) -> Figure:

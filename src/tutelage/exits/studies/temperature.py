@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.exits.objective import Annealing
-from tutelage.exits.studies._drawing import curves
 from tutelage.exits.studies._protocol import (
     DISTILLED,
     LABELLED,
@@ -14,8 +13,8 @@ from tutelage.exits.studies._protocol import (
     Method,
     MethodAccuracies,
     accuracies,
+    curves,
     networks,
-    table,
 )
 from tutelage.studies.claims import DIRECTION, SIGNED, Claim
 from tutelage.studies.figures import PALETTE
@@ -38,7 +37,7 @@ def exits_temperature(scale: Scale) -> Plan:
     """Annealing of the temperature, against temperatures that stay."""
     claims = [raw_rises, below_limit, near_limit, one_is_worse, others_no_better]
     experiments = networks(SETTINGS[scale], LABELLED[scale][1:2], METHODS, MEMBERS[scale])
-    return Plan(experiments, draw, claims, table, view=partial(accuracies, methods=METHODS))
+    return Plan(experiments, draw, claims, view=partial(accuracies, methods=METHODS))
 
 
 def _traces(by_method: MethodAccuracies) -> np.ndarray:

@@ -16,7 +16,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double, points_for, same_function_space
 from tutelage.measures import CLASSES, RECOVERED, classify, correlations
-from tutelage.measures.fan_out import fan_out_norms
+from tutelage.measures.overlaps import fan_out_norms
 from tutelage.measures.unit_classes import IDLE
 from tutelage.networks import Activity, Network, forward
 from tutelage.printing import printed

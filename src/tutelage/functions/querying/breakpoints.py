@@ -22,11 +22,13 @@ _SHORTEST = 1e-10  # pieces below this share of the line are left alone
 class Bends:
     """All bends met along M lines start + t direction, 0 < t < 1, sorted along each line.
 
-    line: int [P], t: [P]; before, after: t of the neighbouring bend or end of the line, [P] each.
+    line: int [P], t: [P]; error: of t by the noise of the values, [P]; before, after: t of the neighbouring bend or end
+    of the line, [P] each.
     """
 
     line: np.ndarray
     t: np.ndarray
+    error: np.ndarray
     before: np.ndarray
     after: np.ndarray
 
@@ -43,7 +45,7 @@ def bends(oracle: Oracle, start: np.ndarray, direction: np.ndarray, pieces: int 
     while len(line):
         t = low[:, None] + length[:, None] * np.linspace(0, 1, _POINTS)
         values = _along(oracle, start, direction, line, t)
-        at, ends, single, several = _judge(values, 8 * oracle.rounding)
+        at, ends, single, several = _judge(values, oracle.allowed)
         wrong = np.flatnonzero(single)[_hidden(oracle, start, direction, line, low, length, at, ends, single)]
         single[wrong], several[wrong] = False, True
         located.append((line[single], (low + length * at)[single]))
@@ -65,23 +67,53 @@ def _along(oracle: Oracle, start: np.ndarray, direction: np.ndarray, line: np.nd
     return oracle.values(points.reshape(-1, start.shape[1])).reshape(*t.shape, oracle.outputs)
 
 
-def _judge(values: np.ndarray, rounding: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Of pieces with values [P, K, C]: where the end lines meet (share of the piece), these lines as (value, rise) at
-    the meeting place, and which pieces seem to have one bend, which several.
+def _fit(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """The least-squares line through the values first .. last of a piece: what takes all values [K] to the line's at
+    these places, padded with zeros [K, K], and to its value at place 0 and its rise per place [2, K].
     """
-    k = np.arange(_POINTS)
-    left = values[:, :1] + k[:, None] * (values[:, 1:2] - values[:, :1])
-    right = values[:, -1:] + (k - k[-1])[:, None] * (values[:, -1:] - values[:, -2:-1])
-    straight = (np.abs(values - left) <= rounding * (2 + 2 * k[:, None])).all((1, 2))
-    gap, slope = (right - left)[:, 0], (right - left)[:, 1] - (right - left)[:, 0]
+    design = np.stack([np.ones(_POINTS), np.arange(_POINTS)], axis=1)
+    used = ((design[:, 1] >= first) & (design[:, 1] <= last))[:, None]
+    solve = np.linalg.pinv(design * used) * used.T
+    return used * design @ solve, solve
+
+
+def _judge(values: np.ndarray, error: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Of pieces with values [P, K, C]: where the lines of both ends meet (share of the piece), these lines as (value,
+    rise, rise) at the meeting place, and which pieces seem to have one bend, which several.
+
+    Every way to cut the values in two is tried, with a least-squares line on either side: the one with the smallest
+    rest is taken. error: of a value; what is left of it by a fit is at most error times the row sums of the fit's rest.
+    """
+    p, c = len(values), values.shape[2]
+    flat = values.transpose(1, 0, 2).reshape(_POINTS, -1)
+
+    def rest(fit: np.ndarray) -> tuple[np.ndarray, float]:
+        off = np.eye(_POINTS) - fit
+        return np.abs((off @ flat).reshape(_POINTS, p, c)).max((0, 2)), float(np.abs(off).sum(1).max())
+
+    smallest, bound = rest(_fit(0, _POINTS)[0])
+    straight = smallest <= error * bound
+    cut, off = np.zeros(p, int), np.full(p, np.inf)
+    for j in range(1, _POINTS - 2):
+        each, bound = rest(_fit(0, j)[0] + _fit(j + 1, _POINTS)[0])
+        better = each / bound < off
+        cut[better], off[better] = j, (each / bound)[better]
+    sides = np.zeros((2, p, 2, c))
+    for j in range(1, _POINTS - 2):
+        mine = cut == j
+        for side, solve in enumerate((_fit(0, j)[1], _fit(j + 1, _POINTS)[1])):
+            sides[side, mine] = solve @ values[mine]
+    gap, slope = (sides[1] - sides[0]).transpose(1, 0, 2)
     best = np.abs(slope).argmax(1)[:, None]
     slope = np.take_along_axis(slope, best, 1)[:, 0]
     at = -np.take_along_axis(gap, best, 1)[:, 0] / np.where(slope == 0, 1, slope)
-    on_left = np.where(k[:, None] <= at[:, None, None], np.abs(values - left), np.abs(values - right))
-    single = (on_left <= rounding * 2 * _POINTS).all((1, 2)) & (at > 1.05) & (at < k[-1] - 1.05) & ~straight
-    rises = np.stack([values[:, 1] - values[:, 0], values[:, -1] - values[:, -2]], axis=1) * k[-1]
-    ends = np.concatenate([(values[:, 0] + at[:, None] / k[-1] * rises[:, 0])[:, None], rises], axis=1)
-    return at / k[-1], ends, single, ~straight & ~single
+    slack = np.minimum(0.05 + 4 * error / np.maximum(np.abs(slope), 1e-300), 0.5)
+    # a line through two values alone fits them whatever they are: a bend beyond the inner one is not seen by it
+    low, high = np.maximum(cut - slack, 1 + slack), np.minimum(cut + 1 + slack, _POINTS - 2 - slack)
+    single = (off <= error) & (at > low) & (at < high) & ~straight
+    rises = sides[:, :, 1] * (_POINTS - 1)
+    meeting = sides[0, :, 0] + at[:, None] * sides[0, :, 1]
+    return at / (_POINTS - 1), np.stack([meeting, *rises], axis=1), single, ~straight & ~single
 
 
 def _hidden(oracle, start, direction, line, low, length, at, ends, single) -> np.ndarray:
@@ -93,7 +125,7 @@ def _hidden(oracle, start, direction, line, low, length, at, ends, single) -> np
     values = _along(oracle, start, direction, line[single], places)
     meeting, left, right = (ends[single][:, j : j + 1] for j in range(3))
     expected = meeting + steps[..., None] * np.where(steps[..., None] < 0, left, right)
-    return (np.abs(values - expected) > 16 * _POINTS * oracle.rounding).any((1, 2))
+    return (np.abs(values - expected) > 9 * oracle.allowed).any((1, 2))
 
 
 def _refined(oracle: Oracle, start: np.ndarray, direction: np.ndarray, line: np.ndarray, t: np.ndarray) -> Bends:
@@ -112,7 +144,7 @@ def _refined(oracle: Oracle, start: np.ndarray, direction: np.ndarray, line: np.
     moved = -gap / np.where(turn == 0, 1, turn)
     sound = np.abs(moved) < 0.05 * np.minimum(left, right)
     t = np.where(sound, t + moved, t)
-    return Bends(line, t, *_neighbours(line, t))
+    return Bends(line, t, oracle.rounding / np.maximum(np.abs(turn), 1e-300), *_neighbours(line, t))
 
 
 def _neighbours(line: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from tutelage.files import write_atomically
 from tutelage.functions.querying.lines import Lines
 from tutelage.functions.querying.oracle import Oracle, Spent
 
-_FORMAT = "tutelage-identification-2"
+_FORMAT = "tutelage-identification-3"
 _ASKED_AGAIN = 64  # stored points at which the black box must still give the stored values
 _ROUNDED = 1e-9  # share of the largest value by which answers in batches of other sizes may differ
 

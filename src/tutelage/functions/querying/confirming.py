@@ -11,6 +11,8 @@ from tutelage.functions.querying.tracing import kinks
 
 _FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
 _CHORDS = 400  # on which other points of a fold are looked for
+_HALF, _WIDEST = 1e-3, 1e-2  # on either side of a point, as shares of the size: the least, and the most tried
+_TURNING = 40  # the same in errors of a bend, so that it stands out of the noise
 _CONFIRMING = 32  # such points at most
 _CONFIRMED = 0.9  # share of them at which the black box must bend
 
@@ -27,7 +29,7 @@ class UnitSearchSetting:
     @property
     def near(self) -> float:
         """How near a fold a point must be, as a share of the size."""
-        return min(100 * self.tolerance, 5e-3)
+        return min(100 * self.tolerance, 2e-2)
 
 
 def confirmed(
@@ -38,20 +40,25 @@ def confirmed(
     bends: np.ndarray,
     setting: UnitSearchSetting,
     draw: QueryDraws,
+    error: float = 0.0,
 ) -> bool:
     """Whether a unit bends the black box at most points of its fold, as far as random chords of the box meet it.
 
     Where many lines start from one place, a deeper unit's fold that is there in one part of the box only has many
-    bends. ``bends``: those of the unit [P, d], around which chords are drawn too.
+    bends. ``bends``: those of the unit [P, d], around which chords are drawn too; error: how exact noise leaves them.
+    Where a unit turns the values too little for noise to show it at single points, its bends have to do.
     """
     points, slope = on_fold(known, theta, basis, bends, setting, draw.generator())
     if not len(points):
         return True
     direction = slope / np.linalg.norm(slope, axis=1, keepdims=True)
-    bent, _ = kinks(oracle, points, direction, np.full(len(points), 1e-3 * setting.size))
-    far = np.stack([points + side * 1e-3 * setting.size * direction for side in (-1, 1)], axis=1)
+    half = max(_TURNING * error, _HALF * setting.size)
+    if half > _WIDEST * setting.size:
+        return True
+    bent, _ = kinks(oracle, points, direction, np.full(len(points), half))
+    far = np.stack([points + side * half * direction for side in (-1, 1)], axis=1)
     values = oracle.values(far.reshape(-1, points.shape[1])).reshape(len(points), 2, -1)
-    moves = np.abs(values[:, 1] - values[:, 0]).max(1) > 100 * oracle.rounding
+    moves = np.abs(values[:, 1] - values[:, 0]).max(1) > 12.5 * oracle.allowed
     return bent.sum() >= (_CONFIRMED if oracle.noise == 0 else 0.5) * moves.sum()
 
 

@@ -15,11 +15,14 @@ _OUTWARDS = (1.0, 0.1, 1.0, 1.0)  # powers of the distance from the middle: smal
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """The knots (bends and ends) of lines, in order along each: points [K, d], line int [K], values [K, C]."""
+    """The knots (bends and ends) of lines, in order along each: points [K, d], line int [K], values [K, C],
+    and how far a bend may be from its point by the noise of the values, error [K].
+    """
 
     points: np.ndarray
     line: np.ndarray
     values: np.ndarray
+    error: np.ndarray
 
     @cached_property
     def bend(self) -> np.ndarray:
@@ -39,6 +42,7 @@ class Lines:
             np.concatenate([self.points, more.points]),
             np.concatenate([self.line, later]),
             np.concatenate([self.values, more.values]),
+            np.concatenate([self.error, more.error]),
         )
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -48,7 +52,7 @@ class Lines:
 
 def no_lines(oracle: Oracle) -> Lines:
     """No line at all, of a black box."""
-    return Lines(np.zeros((0, oracle.inputs)), np.zeros(0, dtype=int), np.zeros((0, oracle.outputs)))
+    return Lines(np.zeros((0, oracle.inputs)), np.zeros(0, dtype=int), np.zeros((0, oracle.outputs)), np.zeros(0))
 
 
 def look_along(oracle: Oracle, start: np.ndarray, direction: np.ndarray) -> Lines:
@@ -56,9 +60,10 @@ def look_along(oracle: Oracle, start: np.ndarray, direction: np.ndarray) -> Line
     met = bends(oracle, start, direction)
     line = np.r_[met.line, np.arange(len(start)), np.arange(len(start))]
     t = np.r_[met.t, np.zeros(len(start)), np.ones(len(start))]
+    error = np.r_[met.error, np.zeros(2 * len(start))] * np.linalg.norm(direction, axis=1)[line]
     order = np.lexsort((t, line))
     points = start[line[order]] + t[order][:, None] * direction[line[order]]
-    return Lines(points, line[order], oracle.values(points))
+    return Lines(points, line[order], oracle.values(points), error[order])
 
 
 def sample(low: np.ndarray, high: np.ndarray, count: int, seed: int, stream: str, start: int = 0) -> np.ndarray:

@@ -9,8 +9,9 @@ from tutelage.functions.querying.lines import Lines
 from tutelage.functions.querying.oracle import Oracle
 
 _STEPS = (0.5, 0.1, 0.02, 0.004)  # of a difference, as shares of the room on one side of a fold, tried in turn
+_REPEATED = 32  # differences along each axis where noise leaves one too inexact
 _ASIDE = 0.41  # of the way to the next bend; halfway, folds on both sides could cancel out
-_COARSEST = 1e-2  # normals with a larger error are not used
+_COARSEST, _NOISY = 1e-2, 0.15  # normals with a larger error are not used
 _ELEMENTS = 20_000_000  # numbers in the points of one question
 
 
@@ -35,16 +36,23 @@ def with_normals(oracle: Oracle, known: Known, lines: Lines, knot: np.ndarray) -
     forward = gaps.sum(1) / np.maximum(length.sum(1), 1e-300)[:, None]
     room = np.minimum(length, length.min(1, keepdims=True) * 4) * _ASIDE
     axes = moving_axes(known, points)
-    sides, worst = [], np.zeros(len(points))
-    for side, sign in ((0, -1.0), (1, 1.0)):
-        gradient, step = gradients(oracle, points + sign * room[:, side, None] * forward, room[:, side], axes)
-        sides.append(gradient)
-        worst = np.maximum(worst, np.where(step > 0, oracle.rounding / np.maximum(step, 1e-300), np.inf))
+    at = [points + sign * room[:, side, None] * forward for side, sign in ((0, -1.0), (1, 1.0))]
+    sides, steps = (
+        np.stack(part) for part in zip(*(gradients(oracle, at[j], room[:, j], axes) for j in (0, 1)), strict=True)
+    )
+    worst = np.where(steps > 0, oracle.rounding / np.maximum(steps, 1e-300), np.inf).max(0)
+    dimension = (points.shape[1] if axes is None else axes.shape[1]) ** 0.5
+    coarse = (steps > 0).all(0) & (worst * dimension > _COARSEST * _rank_one(sides[1] - sides[0])[0])
+    if oracle.noise and not oracle.gradients and coarse.any():
+        some = None if axes is None else axes[coarse]
+        for j in (0, 1):
+            sides[j, coarse] = _averaged(oracle, at[j][coarse], steps[j, coarse], some)
+        worst[coarse] /= (_REPEATED / 2) ** 0.5
     size, normals, second = _rank_one(sides[1] - sides[0])
     if axes is not None:
         normals = np.einsum("pr,prd->pd", normals, axes)
-    error = worst / np.maximum(size, 1e-300) * (points.shape[1] if axes is None else axes.shape[1]) ** 0.5
-    keep = (error < _COARSEST) & (second <= 1e-6 * size + 30 * worst)
+    error = worst / np.maximum(size, 1e-300) * dimension
+    keep = (error < (_NOISY if oracle.noise else _COARSEST)) & (second <= 1e-6 * size + 30 * worst)
     return FoldPoints(points[keep], normals[keep], error[keep], knot[keep])
 
 
@@ -85,6 +93,19 @@ def gradients(
         for i in range(0, max(n, 1), chunk)
     ]
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+
+def _averaged(oracle: Oracle, points: np.ndarray, step: np.ndarray, axes: np.ndarray | None) -> np.ndarray:
+    """Slopes [N, C, r] around points where the function is linear within steps [N] along all axes, from many values."""
+    n, d = points.shape
+    moves = np.broadcast_to(np.eye(d), (n, d, d)) if axes is None else axes
+    shares, total = np.linspace(0.6, 1.0, _REPEATED), np.zeros((n, oracle.outputs, moves.shape[1]))
+    for share in shares:  # other places each time: the error of a value may be the same whenever it is asked for
+        far = (share * step)[:, None, None] * moves
+        at = points[:, None] + np.concatenate([far, -far], axis=1)
+        values = oracle.values(at.reshape(-1, d)).reshape(n, 2, moves.shape[1], -1)
+        total += share * (values[:, 0] - values[:, 1]).transpose(0, 2, 1)
+    return total / (2 * np.square(shares).sum() * step)[:, None, None] if n else total
 
 
 def _differences(oracle: Oracle, points: np.ndarray, room: np.ndarray, axes: np.ndarray | None):

@@ -68,6 +68,11 @@ class Oracle:
         """A bound on the error of a value: the noise, or the rounding of values as large as those met."""
         return max(self.noise, ROUNDING * self.largest)
 
+    @property
+    def allowed(self) -> float:
+        """What a value may be off by, with room for a noise that was told or measured too small."""
+        return max(2 * self.noise, 8 * ROUNDING * self.largest)
+
     def values(self, points: np.ndarray) -> np.ndarray:
         """[N, d] -> [N, C]."""
         return self._asked(points)[0]

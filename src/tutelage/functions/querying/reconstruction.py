@@ -119,7 +119,8 @@ def identify(
     Parameters
     ----------
     oracle
-        Function of a float64 tensor [N, d] that returns values [N, C]; or a torch module (a float64 copy is queried);
+        Function of a float64 tensor [N, d] that returns values [N, C]; or a torch module (queried in its own
+        precision: ``module.double()`` tells more digits);
         or a network with one member; or the path of a file with one (.onnx, .nnet or .safetensors).
     inputs, outputs
         d and C, where the oracle does not tell.
@@ -197,15 +198,18 @@ def _measured(asked: Oracle, low: np.ndarray, high: np.ndarray, seed: int) -> bo
 
 def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise: float) -> Oracle:
     """The black box as something to ask."""
-    if isinstance(oracle, str | Path) or (isinstance(oracle, nn.Sequential) and inputs is None and outs is None):
+    if isinstance(oracle, str | Path):
         oracle = as_network(oracle)
+    if isinstance(oracle, nn.Sequential) and inputs is None and outs is None:
+        read = _oracle(as_network(oracle), None, None, gradients, noise)
+        inputs, outs = read.inputs, read.outputs
     if isinstance(oracle, nn.Module):
         if gradients:
             raise TutelageError(
                 "gradients=True needs a function that returns (values, gradients), got a torch module: use "
                 "gradients=False"
             )
-        module = copy.deepcopy(oracle).to("cpu", torch.float64).eval()
+        module = copy.deepcopy(oracle).to("cpu").eval()
         return _oracle(partial(_answers_of, module), inputs, outs, gradients, noise)
     if isinstance(oracle, Network):
         if oracle.depth > 1 and oracle.activation != "relu":
@@ -232,9 +236,10 @@ def _oracle(oracle, inputs: int | None, outs: int | None, gradients: bool, noise
 
 
 def _answers_of(module: nn.Module, x: Tensor) -> Tensor:
-    """Outputs of a module at inputs [N, d]."""
+    """Outputs of a module at inputs [N, d], in the precision of its weights."""
+    own = next((p.dtype for p in module.parameters() if p.is_floating_point()), x.dtype)
     try:
-        return module(x).detach()
+        return module(x.to(own)).detach()
     except RuntimeError as error:
         raise TutelageError(
             f"the module takes no inputs [N, {x.shape[1]}] ({one_line(str(error))}): give a function that reshapes "

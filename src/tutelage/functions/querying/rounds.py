@@ -119,7 +119,7 @@ class SearchRounds:
 
 def enough(asked: Oracle) -> float:
     """The unexplained share at which the search ends."""
-    return max(_EXACT, 300 * asked.noise / max(asked.largest, 1e-300))
+    return max(_EXACT, 10 * asked.noise / max(asked.largest, 1e-300))
 
 
 def _better(

@@ -113,7 +113,8 @@ class _Tracing:
         kappa = kappas(self.known, at, self.x.shape[1])
         new = self._new(active, kappa)
         size = np.linalg.norm(kappa, axis=2)
-        fresh = np.linalg.norm(new, axis=2) > _NEW * np.maximum(size, 1e-300)
+        share = min(max(_NEW, 1e4 * self.oracle.rounding / max(self.oracle.largest, 1e-300)), 1e-2)
+        fresh = np.linalg.norm(new, axis=2) > share * np.maximum(size, 1e-300)
         plan = self._plan(active, at, fresh)
         self.barren[active] += 1
         good = np.isfinite(plan.first)
@@ -301,12 +302,12 @@ def kinks(oracle: Oracle, points: np.ndarray, direction: np.ndarray, half: np.nd
         y = oracle.values(at.reshape(-1, points.shape[1])).reshape(len(left), 6, -1)
         before, after = y[:, 1] - y[:, 0], y[:, 5] - y[:, 4]  # over half of half
         bent = np.stack([y[:, 2] - y[:, 1] - (1 - 2 * _NEAR) * before, y[:, 4] - y[:, 3] - (1 - 2 * _NEAR) * after])
-        clean = np.abs(bent).max((0, 2)) <= 16 * oracle.rounding
+        clean = np.abs(bent).max((0, 2)) <= 2 * oracle.allowed
         best = np.abs(after - before).argmax(1)[:, None]
         turn, gap = (
             np.take_along_axis(a, best, 1)[:, 0] for a in (after - before, (y[:, 4] - after) - (y[:, 1] + before))
         )
-        good = clean & (np.abs(turn) > 40 * oracle.rounding)
+        good = clean & (np.abs(turn) > 5 * oracle.allowed)
         yes[left[good]] = True
         offset[left[good]] = (-gap / np.where(turn == 0, 1.0, turn) * 0.5 * half[left])[good]
         left = left[~clean]

@@ -15,8 +15,13 @@ from tutelage.functions.querying.oracle import Oracle, Spent
 from tutelage.functions.querying.tracing import Traced, trace
 
 _MISSES = 0.005  # share of a fold that may be missed where it should be seen
+_VISIBLE = 100  # errors of its bends that a fold must be away from other folds to be seen on a line in spite of noise
+_MISSES_IN_NOISE = 0.5  # the same where noise hides bends that are small or near others
+_SHARPENED = 4  # times that a fold is fitted to its bends, which are told better each time
 _MANY = 10  # bends beside which one that is missed does not count
 _LEAST = 3  # bends that a fold must explain
+NEAREST = 1e-5
+"""How near a fold its bends lie at best, as a share of the size of the box."""
 _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
 _VOTES = 4  # bends that must agree on a weight
 _BATCH = 96  # starting points at most at a time
@@ -170,26 +175,28 @@ def _take(
     order = np.lexsort((folds.error, -traced.rank))
     for i in order[traced.sound[order]]:
         theta, basis = traced.theta[i], traced.basis[i][: traced.rank[i]]
+        theta = _crowded(known, lines, phi, theta, basis, setting, folds.error[i])
+        theta = _sharpened(known, lines, phi, theta, basis, setting)
         mine = _accepted(oracle, known, lines, phi, theta, basis, setting)
-        theta = theta if mine is None else _sharpened(phi[mine], theta)
         basis = basis if len(basis) else np.eye(len(theta))
         place = len(pieces)
         for j, piece in enumerate(pieces):
-            both = merged(*piece, theta, basis)
+            both = merged(*piece, theta, basis, 10 * setting.tolerance)
             if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
                 place, (theta, basis) = j, both
                 break
         if place == len(pieces):  # not a piece of a unit: one of its own, with bends that no other explains
             if mine is None or (mine & free).sum() < max(1, 0.5 * mine.sum()):
                 continue
-            if not confirmed(oracle, known, theta, basis, lines.points[mine], setting, draw):
+            error = float(np.median(lines.error[mine]))
+            if not confirmed(oracle, known, theta, basis, lines.points[mine], setting, draw, error):
                 continue
         elif len(basis) == len(pieces[place][1]):
             continue
         free &= ~_own(known, lines, phi, theta, basis, setting)
         pieces[place : place + 1] = [(theta, basis)]
     for j, piece in enumerate(pieces):
-        voted = _voted(known, phi[free], *piece)
+        voted = _voted(known, phi[free], *piece, setting.tolerance)
         if voted is not None and _accepted(oracle, known, lines, phi, *voted, setting) is not None:
             pieces[j] = voted
             free &= ~_own(known, lines, phi, *voted, setting)
@@ -243,7 +250,9 @@ def parallel(first: Piece, second: Piece) -> bool:
     return both and bool(abs(a @ b) > (1 - 1e-12) * np.linalg.norm(a) * np.linalg.norm(b))
 
 
-def merged(theta: np.ndarray, basis: np.ndarray, other: np.ndarray, more: np.ndarray) -> Piece | None:
+def merged(
+    theta: np.ndarray, basis: np.ndarray, other: np.ndarray, more: np.ndarray, alike: float = _ALIKE
+) -> Piece | None:
     """What two pieces of a fold, each with what it determines, tell together, or None if they are not of one unit.
 
     Both determine a unit up to scale. Where what they determine has two dimensions or more in common, they agree there
@@ -253,12 +262,12 @@ def merged(theta: np.ndarray, basis: np.ndarray, other: np.ndarray, more: np.nda
     if len(basis) == m and len(more) == m:
         return None
     everything = np.linalg.svd(np.concatenate([basis, more]), compute_uv=False)
-    known = int((everything > _ALIKE).sum())
+    known = int((everything > alike).sum())
     if len(basis) + len(more) - known < 2:
         return None
     across = [_without(rows, vector) for rows, vector in ((basis, theta), (more, other))]
     _, s, v = np.linalg.svd(np.concatenate(across), full_matrices=True)
-    rank = int((s > _ALIKE).sum())
+    rank = int((s > alike).sum())
     if rank != known - 1:
         return None
     # what is open to both is orthogonal to all that is known; the unit is the one direction left
@@ -276,7 +285,7 @@ def _without(basis: np.ndarray, theta: np.ndarray) -> np.ndarray:
     return turn @ basis
 
 
-def _voted(known: Known, phi: np.ndarray, theta: np.ndarray, basis: np.ndarray) -> Piece | None:
+def _voted(known: Known, phi: np.ndarray, theta: np.ndarray, basis: np.ndarray, tolerance: float) -> Piece | None:
     """A unit with one more coefficient: the one with which its fold passes through several bends left over, or None.
 
     phi: features [N, m] at the bends left over.
@@ -292,9 +301,11 @@ def _voted(known: Known, phi: np.ndarray, theta: np.ndarray, basis: np.ndarray) 
         order = np.argsort(weight)
         weight, voters = weight[order], phi[some][order]
         near = weight[_VOTES - 1 :] - weight[: len(weight) - _VOTES + 1] if len(weight) >= _VOTES else np.zeros(0)
-        together = np.flatnonzero(near <= 1e-7 * np.abs(theta).max())
+        together = np.flatnonzero(near <= tolerance * np.abs(theta).max())
         # where one or two features move, folds of other units may agree by being parallel
-        agree = [a for a in together if np.linalg.svd(voters[a : a + _VOTES], compute_uv=False)[2] > 1e-3]
+        agree = [
+            a for a in together if np.linalg.svd(voters[a : a + _VOTES], compute_uv=False)[2:3].min(initial=1.0) > 1e-3
+        ]
         if agree:
             rows = direction - (direction @ basis.T) @ basis
             rows /= np.linalg.norm(rows)
@@ -313,26 +324,49 @@ def _next_starts(lines: Lines, waiting: np.ndarray, least: int) -> np.ndarray:
     return knots[np.isin(lines.line[knots], enough)][:_BATCH]
 
 
+def _distances(known: Known, lines: Lines, phi: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """How far the knots are from the fold of a unit, to first order, beyond what their own error explains: [K]."""
+    steep = np.linalg.norm(slopes(known, theta, lines.points), axis=1)
+    steep = np.maximum(steep, max(1e-6 * float(np.linalg.norm(theta)), 1e-300))
+    return np.maximum(np.abs(phi @ theta) / steep - 2 * lines.error, 0.0)
+
+
+def _reach(distances: np.ndarray, setting: UnitSearchSetting) -> float:
+    """How far from a fold its bends lie, from the distances of all bends.
+
+    Noise leaves open how exact a fold is: its own bends crowd near it, those of others are spread evenly, with a
+    density that is read off a little farther out. The distance at which the crowd stands out most is taken.
+    """
+    most = setting.near * setting.size
+    trials = most * 0.5 ** np.arange(max(1, 1 + int(np.log2(setting.near / NEAREST))))
+    count = np.searchsorted(np.sort(distances), np.r_[trials, 3 * most])
+    others = (count[-1] - count[0]) / (2 * most) * trials
+    return float(trials[((count[:-1] - others) / np.sqrt(1 + others)).argmax()])
+
+
 def _own(known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> np.ndarray:
     """Which knots lie on the fold of a unit: bool [K]."""
-    value = phi @ theta
-    steep = np.maximum(np.linalg.norm(slopes(known, theta, lines.points), axis=1), 1e-6 * np.linalg.norm(theta))
-    return (np.abs(value) < setting.near * setting.size * steep) & fixed(phi, basis) & lines.bend
+    distances, candidates = _distances(known, lines, phi, theta), fixed(phi, basis) & lines.bend
+    return (distances < _reach(distances[candidates], setting)) & candidates
 
 
 def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> np.ndarray | None:
     """The knots of a unit, or None where its fold is not there all along, as a deeper unit's is not."""
     mine = _own(known, lines, phi, theta, basis, setting)
-    pieces = lines.pieces(100 * oracle.rounding)
+    pieces = lines.pieces(12.5 * oracle.allowed)
     value, sure = phi @ theta, fixed(phi, basis)
-    steep = np.maximum(np.linalg.norm(slopes(known, theta, lines.points), axis=1), 1e-6 * np.linalg.norm(theta))
-    zero = np.abs(value) < setting.near * setting.size * steep
-    clear = sure & ~zero
+    distances = _distances(known, lines, phi, theta)
+    clear = sure & (distances >= _reach(distances[sure & lines.bend], setting))
     through = (value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]
-    hits, misses = int(mine.sum()), int(through.sum())
+    across: np.ndarray = pieces[np.flatnonzero(through)]
+    share = np.abs(value[across]) / np.maximum(np.abs(value[across]) + np.abs(value[across + 1]), 1e-300)
+    room = np.minimum(share, 1 - share) * np.linalg.norm(lines.points[across + 1] - lines.points[across], axis=1)
+    visible = room > _VISIBLE * (np.median(lines.error[mine]) if mine.any() else 0.0)
+    hits, misses = int(mine.sum()), int(visible.sum())
     least = _LEAST if len(basis) in (0, len(theta)) else 2 * _LEAST
     # two bends between neighbouring values can go unnoticed along a line: one miss among many is no objection
-    return mine if hits >= least and misses <= max(_MISSES * (hits + misses), hits >= _MANY) else None
+    share = _MISSES if oracle.noise == 0 else _MISSES_IN_NOISE
+    return mine if hits >= least and misses <= max(share * (hits + misses), hits >= _MANY) else None
 
 
 def _doubtful(lines: Lines, phi: np.ndarray, setting: UnitSearchSetting, theta: np.ndarray, basis: np.ndarray):
@@ -349,18 +383,48 @@ def _doubtful(lines: Lines, phi: np.ndarray, setting: UnitSearchSetting, theta: 
     return out
 
 
-def _sharpened(phi: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """The coefficients moved as little as possible so that the fold passes through its points, features phi [P, m].
+def _crowded(known: Known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting, error: float) -> np.ndarray:
+    """The coefficients moved to where the bends near the fold crowd, as far as the error of its normal allows.
 
-    Points much farther away than most belong to other folds that pass by.
+    Robust regression: a bend d away weighs 1 / (1 + (d / s)^2)^2, s going from what the normal leaves open to what
+    bends do (Geman and McClure 1987; Blake and Zisserman 1987), so that bends of others lose their weight step by step.
     """
-    for _ in range(2):
-        away = np.abs(phi @ theta)
-        near = phi[away <= 8 * np.median(away)]
-        size = np.maximum(np.linalg.norm(near, axis=0), 1e-9 * np.linalg.norm(near))
-        move = np.linalg.lstsq(near / size, -(near @ theta), rcond=1e-4)[0] / size
-        trial = theta + move
-        if np.median(np.abs(phi @ trial)) >= np.median(away):
+    most, least = min(error / 2, setting.near) * setting.size, NEAREST * setting.size
+    some = fixed(phi, basis) & lines.bend
+    points, inexact = lines.points[some], lines.error[some]
+    for scale in most * 0.5 ** np.arange(max(0, int(np.log2(most / least)))):
+        steep = np.maximum(np.linalg.norm(slopes(known, theta, points), axis=1), 1e-300)
+        away = np.abs(phi[some] @ theta) / steep / (scale + 2 * inexact)
+        near = away < 8
+        weight = 1 / (1 + away[near] ** 2) / steep[near] / (scale + inexact[near])
+        theta = theta + _move(phi[some][near], theta, weight)
+    return theta
+
+
+def _sharpened(known: Known, lines: Lines, phi: np.ndarray, theta: np.ndarray, basis, setting) -> np.ndarray:
+    """The coefficients moved as little as possible so that the fold passes through its bends, of features phi [K, m].
+
+    Bends much farther away than most belong to other folds that pass by.
+    """
+    for _ in range(_SHARPENED):
+        mine = _own(known, lines, phi, theta, basis, setting)
+        if not mine.any():
+            break
+        away = np.abs(phi[mine] @ theta)
+        near = phi[mine][away <= 8 * np.median(away)]
+        trial = theta + _move(near, theta, np.ones(len(near)))
+        if np.median(np.abs(phi[mine] @ trial)) >= np.median(away):
             break
         theta = trial
     return theta
+
+
+def _move(phi: np.ndarray, theta: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The least change of theta, at a right angle to it, by which weight (phi . theta) becomes least: [m].
+
+    Along theta itself the fold does not move, and zero would fit best.
+    """
+    size = np.maximum(np.linalg.norm(phi, axis=0), max(1e-9 * float(np.linalg.norm(phi)), 1e-300))
+    rows, along = phi * weight[:, None] / size, theta / size / max(np.linalg.norm(theta / size), 1e-300)
+    rows -= (rows @ along)[:, None] * along
+    return np.linalg.lstsq(rows, -(phi @ theta) * weight, rcond=1e-4)[0] / size

@@ -1,4 +1,4 @@
-"""Theorems about convergence near the optimum (Zhou, Ge and Jin 2021): one file per theorem."""
+"""Theorems about convergence near the optimum (Zhou, Ge and Jin 2021)."""
 
 from tutelage.discover import import_all
 

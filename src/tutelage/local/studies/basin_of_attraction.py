@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
@@ -19,7 +18,7 @@ from tutelage.local import (
     separated_teachers,
     slowest,
 )
-from tutelage.local.studies._starts import attached_students
+from tutelage.local.studies._curves import attached_students
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Check, Claim
 from tutelage.studies.figures import PALETTE
@@ -61,7 +60,7 @@ def basin_of_attraction(scale: Scale) -> Plan:
     experiments += [
         SlowestStarts(students=m, level=level, steps=steps, **search) for m, level in product(WIDTHS, LEVELS)
     ]
-    return Plan(experiments, draw, claims, table, view=basin)
+    return Plan(experiments, draw, claims, view=basin)
 
 
 class SpreadDescent(Experiment, kind="spread-descent", numerics=1):
@@ -195,23 +194,6 @@ def spread_starts(
         teachers.append(separated_teachers(r, d, seeds))
         students.append(local_students(teachers[-1], m, seeds, spread=spread))
     return LocalSetting(torch.cat(teachers), torch.cat(students))
-
-
-def table(result: BasinResult) -> pa.Table:
-    """One row per start; those of a search with losses after the horizon from its first and from its last students."""
-    rows: list[dict[str, float | str | None]] = [
-        {"kind": "random", "m": f.m, "start": f.start[s], "end": f.end[s], "descent_ratio": f.ratio[s],
-         "log10_promised": f.promised[s], "first_after_horizon": None, "found_after_horizon": None}
-        for f in result.starts
-        for s in range(len(f.start))
-    ]  # fmt: skip
-    rows += [
-        {"kind": "searched", "m": x.m, "start": x.level, "end": x.end[s], "descent_ratio": None,
-         "log10_promised": None, "first_after_horizon": x.before[s], "found_after_horizon": x.found[s]}
-        for x in result.searched
-        for s in range(len(x.end))
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows)
 
 
 def draw(result: BasinResult) -> Figure:

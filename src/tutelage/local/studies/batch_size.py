@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
@@ -13,7 +12,7 @@ from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.local import LocalSetting, descend, descend_on_samples, gradient, local_students, separated_teachers
 from tutelage.local.descent import stochastic_gradient
-from tutelage.local.studies._slopes import geometric_steps, powers
+from tutelage.local.studies._curves import geometric_steps, powers
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Claim
 from tutelage.studies.figures import PALETTE, band
@@ -45,7 +44,7 @@ def batch_size(scale: Scale) -> Plan:
     claims = [same_end, arrives, one_over_n, under_the_bound, noise_vanishes]
     common = {"steps": STEPS[scale], "repeats": REPEATS[scale], "seeds": fresh_seeds(scale, SEEDS[scale])}
     batches = [SampledDescent(batch=batch, **common) for batch in BATCHES[scale]]
-    return Plan([ExactDescent(**common), *batches], draw, claims, table, view=by_batch)
+    return Plan([ExactDescent(**common), *batches], draw, claims, view=by_batch)
 
 
 class ExactDescent(Experiment, kind="exact-descent", numerics=1):
@@ -162,22 +161,6 @@ def spread_of(setting: LocalSetting, batch: int, seeds: Sequence[int], repeats: 
         x = normals(streams, count, start=b * count).view(-1, batch, setting.d)
         total += (stochastic_gradient(setting, x) - exact).square().sum((1, 2))
     return (total / repeats).numpy()
-
-
-def table(result: BatchSizes) -> pa.Table:
-    rows = [
-        {
-            "batch": batch,
-            "seed": s,
-            "step": step,
-            "loss": float(losses[t, s]),
-            "gradient": float(result.gradients[batch][t, s]),
-        }
-        for batch, losses in result.losses.items()
-        for t, step in enumerate(result.steps)
-        for s in range(losses.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(result: BatchSizes) -> Figure:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -17,7 +16,7 @@ from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.local import LocalSetting, descend, local_students, separated_teachers
 from tutelage.local.starts import plane_teachers
-from tutelage.local.studies._slopes import geometric_steps, powers
+from tutelage.local.studies._curves import geometric_steps, powers
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -54,7 +53,7 @@ def convergence_rates(scale: Scale) -> Plan:
                       seeds=SEEDS[scale])
         for name in NAMES
     ]  # fmt: skip
-    return Plan(experiments, draw, claims, table, view=courses)
+    return Plan(experiments, draw, claims, view=courses)
 
 
 class RateOfDescent(Experiment, kind="rate-of-descent", numerics=1):
@@ -138,16 +137,6 @@ def _turned(angle: Tensor, length: Tensor) -> Tensor:
 def _across(length: Tensor) -> Tensor:
     """Exactly at right angles to the teacher, where symmetry keeps it."""
     return torch.stack([torch.zeros_like(length), length], 1).unsqueeze(1)
-
-
-def table(courses: Sequence[DescentCourse]) -> pa.Table:
-    rows = [
-        {"setting": c.name, "seed": s, "step": int(step), "loss": c.losses[t, s], "gradient": c.gradients[t, s]}
-        for c in courses
-        for t, step in enumerate(c.steps)
-        for s in range(c.losses.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(courses: Sequence[DescentCourse]) -> Figure:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -15,7 +14,7 @@ from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.local import LocalSetting, descend, loss, random_start, separated_teachers, subspace_start
 from tutelage.local.initialise import random_directions
-from tutelage.local.studies._slopes import powers
+from tutelage.local.studies._curves import powers
 from tutelage.population.kernels import pairs
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Claim, Measured
@@ -54,7 +53,7 @@ def initialisers(scale: Scale) -> Plan:
     experiments += [
         InitialisedDescent(dimension=HIGH, students=IN_SUBSPACE, samples=number, **common) for number in SAMPLES[scale]
     ]
-    return Plan(experiments, draw, claims, table, view=initialised_starts)
+    return Plan(experiments, draw, claims, view=initialised_starts)
 
 
 class InitialisedDescent(Experiment, kind="initialised-descent", numerics=2):
@@ -139,17 +138,6 @@ def _followed(teachers: Tensor, students: Tensor, steps: int) -> dict[str, np.nd
     setting = LocalSetting(teachers, kept)
     end = descend(setting, [0, steps], keep=False).losses[1]
     return {"loss": loss(setting).numpy(), "end_loss": end.numpy(), "live": live.numpy()}
-
-
-def table(starts: Sequence[InitialisedStart]) -> pa.Table:
-    rows = [
-        {"d": start.dimension, "m": start.m, "samples": start.samples, "seed": s, "loss": start.loss[s],
-         "end": start.end[s], "live": int(start.live[s]),
-         "bound": start.bound[s] if np.isfinite(start.bound[s]) else None}
-        for start in starts
-        for s in range(len(start.loss))
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows)
 
 
 def draw(starts: Sequence[InitialisedStart]) -> Figure:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -17,7 +16,7 @@ from tutelage.local import LocalSetting, loss_and_gradient, separated_teachers
 from tutelage.local.bounds import KAPPA
 from tutelage.local.setting import ineffective
 from tutelage.local.starts import opposite_pair
-from tutelage.local.studies._slopes import powers
+from tutelage.local.studies._curves import powers
 from tutelage.settings import Seeds
 from tutelage.studies.claims import Check, Claim
 from tutelage.studies.figures import PALETTE
@@ -46,7 +45,7 @@ def pl_fails(scale: Scale) -> Plan:
     experiments = [
         TiltedStudents(teachers=r, pair=pair, seeds=SEEDS[scale]) for r in TEACHERS for pair in (False, True)
     ]
-    return Plan(experiments, draw, claims, table, view=losses_by_angle)
+    return Plan(experiments, draw, claims, view=losses_by_angle)
 
 
 class TiltedStudents(Experiment, kind="tilted-students", numerics=1):
@@ -128,23 +127,6 @@ def students(teachers: Tensor, delta: float, seeds: Sequence[int], two: bool) ->
     left = length * b.sin() / (a + b).sin() * (a.cos() * unit + a.sin() * beside)
     right = length * a.sin() / (a + b).sin() * (b.cos() * unit - b.sin() * beside)
     return torch.cat([ineffective(left), ineffective(right), ineffective(others)], 1)
-
-
-def table(curves: Sequence[LossByAngle]) -> pa.Table:
-    rows = [
-        {
-            "teachers": curve.teachers,
-            "students": curve.students,
-            "seed": s,
-            "angle": curve.angles[i],
-            "loss": curve.loss[i, s],
-            "gradient": curve.gradient[i, s],
-        }
-        for curve in curves
-        for i in range(len(curve.angles))
-        for s in range(curve.loss.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(curves: Sequence[LossByAngle]) -> Figure:

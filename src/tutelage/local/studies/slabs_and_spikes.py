@@ -4,17 +4,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
-from tutelage.local import LocalSetting, groups, hermite, local_students, loss, separated_teachers, slab, split
+from tutelage.local import LocalSetting, groups, hermite, local_students, loss, separated_teachers, slab
+from tutelage.local.residuals import split
 from tutelage.local.setting import effective
 from tutelage.local.starts import opposite_pair, plane_teachers
-from tutelage.local.studies._slopes import PLANE
+from tutelage.local.studies._curves import PLANE
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Check, Claim
 from tutelage.studies.figures import PALETTE
@@ -41,9 +41,7 @@ def slabs_and_spikes(scale: Scale) -> Plan:
     """What test functions see of a residual: slabs, flat parts and spikes."""
     claims: list[Claim | Check] = [spikes_up, spike_width, spike_height, flat_part, falling, bounds_hold, pair_seen]
     bounds = [LossBounds(spread=spread, seeds=fresh_seeds(scale, SEEDS[scale])) for spread in SPREADS]
-    return Plan(
-        [ResidualOnCircle(seeds=fresh_seeds(scale, SEEDS[scale])), *bounds], draw, claims, table, view=residuals
-    )
+    return Plan([ResidualOnCircle(seeds=fresh_seeds(scale, SEEDS[scale])), *bounds], draw, claims, view=residuals)
 
 
 class ResidualOnCircle(Experiment, kind="residual-on-circle", numerics=1):
@@ -166,15 +164,6 @@ def seen_of_a_pair(delta: float) -> float:
     teachers = torch.eye(2, dtype=torch.float64)[None]
     setting = LocalSetting(teachers, torch.cat([pair.students, teachers[:, 1:]], 1))
     return float(slab.lower_bound(setting).value / loss(setting))
-
-
-def table(result: ResidualResult) -> pa.Table:
-    rows = [
-        {"spread": b.spread, "seed": s, "loss": b.loss[s], "slab_bound": b.slab[s], "hermite_bound": b.hermite[s]}
-        for b in result.bounded
-        for s in range(len(b.loss))
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(result: ResidualResult) -> Figure:

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
-from tutelage.local import LocalSetting, descend, groups, local_students, normal_students
-from tutelage.local.starts import lazy_students, plane_teachers
-from tutelage.local.studies._slopes import PLANE, geometric_steps
+from tutelage.local import LocalSetting, descend, groups, local_students
+from tutelage.local.starts import lazy_students, normal_students, plane_teachers
+from tutelage.local.studies._curves import PLANE, geometric_steps
 from tutelage.settings import Seeds
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE
@@ -37,7 +36,7 @@ def training_regimes(scale: Scale) -> Plan:
     experiments = [
         RegimeDescent(regime=regime, steps=STEPS[scale], seeds=SEEDS[scale]) for regime in get_args(RegimeName)
     ]
-    return Plan(experiments, draw, claims, table, view=regimes)
+    return Plan(experiments, draw, claims, view=regimes)
 
 
 class RegimeDescent(Experiment, kind="regime-descent", numerics=1):
@@ -110,23 +109,6 @@ def regimes(results: Results) -> list[RegimeResult]:
         )
         for r in results
     ]
-
-
-def table(regimes: Sequence[RegimeResult]) -> pa.Table:
-    rows = [
-        {
-            "regime": r.name,
-            "seed": s,
-            "student": j,
-            "angle": r.angles[s, j],
-            "mass": r.masses[s, j],
-            "displacement": r.displacements[s, j],
-            "loss": r.losses[-1, s],
-        }
-        for r in regimes
-        for s, j in np.ndindex(r.angles.shape)
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(regimes: Sequence[RegimeResult]) -> Figure:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,8 +17,7 @@ from tutelage.lab.experiment import Arrays
 from tutelage.local import LocalSetting, descend, flattest, separated_teachers
 from tutelage.local.bounds import KAPPA
 from tutelage.local.starts import plane_teachers
-from tutelage.local.studies._slopes import PLANE, geometric_steps, powers, steps_to
-from tutelage.local.studies._starts import attached_students
+from tutelage.local.studies._curves import PLANE, attached_students, geometric_steps, powers, steps_to
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, Claim
 from tutelage.studies.figures import PALETTE
@@ -63,7 +61,7 @@ def width_independence(scale: Scale) -> Plan:
         for m in SEARCHED[scale]
         for level in LEVELS
     ]
-    return Plan(experiments, draw, claims, table, view=widths_and_searches)
+    return Plan(experiments, draw, claims, view=widths_and_searches)
 
 
 class WidthDescent(Experiment, kind="width-descent", numerics=1):
@@ -177,24 +175,6 @@ def beside(m: int, seeds: Sequence[int], spread: float = SPREAD) -> torch.Tensor
     off = (2 * uniforms(keys(seeds, f"local width {m}"), m) - 1) * spread
     angle = torch.tensor(PLANE, dtype=torch.float64).deg2rad().repeat(m // len(PLANE)) + off
     return math.sqrt(len(PLANE) / m) * torch.stack([angle.cos(), angle.sin()], 2)
-
-
-def table(result: WidthResult) -> pa.Table:
-    rows = [
-        {"kind": "descent", "place": "plane", "m": w.m, "level": None, "seed": s,
-         "constant": w.constant[s], "at_start": None,
-         "steps_to_1e-4": w.to_4[s], "steps_to_1e-6": w.to_6[s]}
-        for w in result.widths
-        for s in range(len(w.constant))
-    ]  # fmt: skip
-    rows += [
-        {"kind": "search", "place": x.place, "m": x.m, "level": x.level, "seed": s,
-         "constant": x.found[s], "at_start": x.start[s],
-         "steps_to_1e-4": None, "steps_to_1e-6": None}
-        for x in result.searched
-        for s in range(len(x.found))
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows)
 
 
 def draw(result: WidthResult) -> Figure:

@@ -1,4 +1,4 @@
-"""Theorems about which network training picks (Phuong 2021, chapter 3): one file per theorem."""
+"""Theorems about which network training picks (Phuong 2021, chapter 3)."""
 
 from tutelage.discover import import_all
 

@@ -6,8 +6,7 @@ import torch
 
 from tutelage import draws
 from tutelage.certificates.records import Finding, Part, check
-from tutelage.margins.certificates.registry import margin_certificate
-from tutelage.margins.certificates.scene import MarginScene, out_of_reach
+from tutelage.margins.certificates.scene import MarginScene, margin_certificate, out_of_reach
 from tutelage.margins.limits import kkt, kkt_point
 from tutelage.margins.max_margin import MaxMargins
 from tutelage.margins.sectors import ascend, class_sums, field, landscape, signs

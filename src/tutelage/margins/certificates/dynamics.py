@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from tutelage.certificates.records import Finding, Part, check, unknown
-from tutelage.margins.certificates.registry import margin_certificate
-from tutelage.margins.certificates.scene import MarginScene
+from tutelage.margins.certificates.scene import MarginScene, margin_certificate
 from tutelage.margins.flow import NONE, linear_twin, velocity
 from tutelage.margins.losses import log_loss
 from tutelage.margins.sectors import signs

@@ -14,8 +14,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.certificates.records import Condition, Finding, Part, check
 from tutelage.functions.pruning.surgery import prune
-from tutelage.margins.certificates.registry import margin_certificate
-from tutelage.margins.certificates.scene import MarginScene, out_of_reach
+from tutelage.margins.certificates.scene import MarginScene, margin_certificate, out_of_reach
 from tutelage.margins.limits import fit, growth, kkt, limits, rescaled, two_neurons
 from tutelage.margins.max_margin import MaxMargins
 from tutelage.networks import outputs

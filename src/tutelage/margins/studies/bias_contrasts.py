@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
@@ -65,7 +64,7 @@ def bias_contrasts(scale: Scale) -> Plan:
         for loss in LOSSES
     ]
     widths = [EmptyGroups(units=units, seeds=fresh_seeds(scale, STARTS[scale])) for units in WIDTHS]
-    return Plan([*flows, *widths], draw, claims, table, view=contrasts)
+    return Plan([*flows, *widths], draw, claims, view=contrasts)
 
 
 class FlowContrast(Experiment, kind="flow-contrast", numerics=1):
@@ -193,31 +192,6 @@ def width(units: int, seeds: Sequence[int]) -> GroupsByWidth:
     groups = flow(data, balanced_start(seeds, units, DIMENSION, SMALL), [10.0]).groups
     empty = torch.stack([~(groups == sign).any(1) for sign in (1, -1)]).sum(0)
     return GroupsByWidth(units, (empty == 1).double().numpy(), (empty == 2).double().numpy())
-
-
-def table(e: Contrasts) -> pa.Table:
-    rows: list[dict] = []
-    parts = (("start", e.starts), ("data", e.data), ("loss", e.losses))
-    for contrast_, settings in parts:
-        for name, networks in settings.items():
-            rows += [
-                {
-                    "contrast": contrast_,
-                    "setting": str(name),
-                    "member": s,
-                    "left": None if networks.left is None else networks.left[-1, s],
-                    "outside": networks.outside[s],
-                    "units": networks.units[s],
-                }
-                for s in range(len(networks.units))
-            ]
-    rows += [
-        {"contrast": "width", "setting": str(w.units), "member": s, "one_empty": a, "both_empty": b}
-        for w in e.widths
-        for s, (a, b) in enumerate(zip(w.one_empty, w.both_empty, strict=True))
-    ]
-    names = ("contrast", "setting", "member", "left", "outside", "units", "one_empty", "both_empty")
-    return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
 
 
 def draw(e: Contrasts) -> Figure:

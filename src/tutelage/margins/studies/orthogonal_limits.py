@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -64,7 +63,7 @@ def orthogonal_limits(scale: Scale) -> Plan:
         )
         for case in CASES
     ]
-    return Plan(experiments, draw, claims, table, view=nearings)
+    return Plan(experiments, draw, claims, view=nearings)
 
 
 class MarginLimits(Experiment, kind="margin-limits", numerics=1):
@@ -176,27 +175,6 @@ def _differences(course: MarginFlow, margins: MaxMargins) -> dict[str, np.ndarra
         ),
         "factor": off((u, goal.factor), (z, goal.factor)),
     }
-
-
-def table(nearings: list[Nearing]) -> pa.Table:
-    rows = [
-        {
-            "case": nearing.case.name,
-            "member": s,
-            "log_t": float(log_t),
-            "max_margin": nearing.max_margin[t, s],
-            "class_sum": nearing.class_sum[t, s],
-            "first_layer_left": nearing.first[t, s],
-            "second_layer_left": nearing.second[t, s],
-            "grouped": nearing.grouped[t, s],
-            "spans": bool(nearing.spans[s]),
-            **{f"{name}_off".replace(" ", "_"): nearing.off[name][t, s] for name in QUANTITIES},
-        }
-        for nearing in nearings
-        for t, log_t in enumerate(TIMES)
-        for s in range(nearing.first.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(nearings: list[Nearing]) -> Figure:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -20,7 +19,7 @@ from tutelage.data import Images, load_images
 from tutelage.data.blobs import blobs
 from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
-from tutelage.margins.studies.pairs import pair_histogram, pair_shares
+from tutelage.margins.studies._pairs import pair_histogram, pair_shares
 from tutelage.networks.layered import Architecture, Conv, Dense, Layered
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SHARE, SIGNED, STRONG, Claim
@@ -69,7 +68,7 @@ def orthogonal_representations(scale: Scale) -> Plan:
     claims = [to_the_right, gap_grows, cross_class, same_class, more_than_two]
     course = {"epochs": EPOCHS[scale], "recorded": RECORDED[scale]}
     experiments = [RepresentationTraining(**course, **SIZES[scale], **variant) for variant in VARIANTS.values()]
-    return Plan(experiments, draw, claims, table, view=representations)
+    return Plan(experiments, draw, claims, view=representations)
 
 
 class RepresentationTraining(Experiment, kind="representation-training", numerics=1):
@@ -250,26 +249,6 @@ def _some(x: Tensor, y: Tensor, each: int) -> tuple[Tensor, Tensor]:
     """The first so many points of either class."""
     rows = torch.cat([(y == c).nonzero()[:each, 0] for c in (0, 1)])
     return x[rows], y[rows]
-
-
-def table(result: Representations) -> pa.Table:
-    rows = [
-        {
-            "setting": c.name,
-            "epoch": epoch,
-            "member": s,
-            "layer": layer,
-            "pairs": part,
-            **{name: values[t, s, layer] for name, values in c.shares[part].items()},
-            "accuracy": c.accuracy[t, s],
-        }
-        for c in result.courses
-        for part in c.shares
-        for t, epoch in enumerate(c.epochs)
-        for s in range(c.accuracy.shape[1])
-        for layer in range(c.shares[part]["gap"].shape[2])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(result: Representations) -> Figure:

@@ -1,11 +1,10 @@
 """Four-layer residual networks on orthogonally separable data (Phuong 2021, Fig. 3.2)."""
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 
+from tutelage.margins.studies._practice import SeparableNetworks, SeparableTraining, trained_networks
 from tutelage.margins.studies.orthogonal_two_layer import histograms
-from tutelage.margins.studies.practice import SeparableNetworks, SeparableTraining, trained_networks
 from tutelage.studies.claims import DIRECTION, MOST, SHARE, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study
@@ -26,25 +25,7 @@ def orthogonal_residual(scale: Scale) -> Plan:
     """Four-layer residual networks on orthogonally separable data."""
     claims = [rank_two, high, beyond_the_sum]
     experiment = SeparableTraining(epochs=EPOCHS[scale], layers=LAYERS, seeds=fresh_seeds(scale, SEEDS[scale]))
-    return Plan([experiment], draw, claims, table, view=lambda results: trained_networks(results)[0])
-
-
-def table(networks: SeparableNetworks) -> pa.Table:
-    rows = [
-        {
-            "member": s,
-            "layer": layer + 1,
-            "accuracy": networks.accuracy[s],
-            "high": networks.high()[s],
-            "high_of_norm": networks.high(True)[s],
-            "median_max_margin": np.median(networks.max_margin[s]),
-            "median_class_sum": np.median(networks.class_sum[s]),
-            **{f"singular_{k + 1}": networks.singular[s, layer, k] for k in range(networks.singular.shape[2])},
-        }
-        for s in range(len(networks.accuracy))
-        for layer in range(networks.singular.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
+    return Plan([experiment], draw, claims, view=lambda results: trained_networks(results)[0])
 
 
 def draw(networks: SeparableNetworks) -> Figure:

@@ -1,10 +1,9 @@
 """Two-layer networks on orthogonally separable data, trained by SGD (Phuong 2021, Fig. 3.1)."""
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 
-from tutelage.margins.studies.practice import HIGH, SeparableNetworks, SeparableTraining, trained_networks
+from tutelage.margins.studies._practice import HIGH, SeparableNetworks, SeparableTraining, trained_networks
 from tutelage.studies.claims import DIRECTION, MOST, SHARE, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.figures.panels import band
@@ -31,32 +30,12 @@ def orthogonal_two_layer(scale: Scale) -> Plan:
     """Two-layer networks on orthogonally separable data."""
     claims = [rank_two, most_are_high, beyond_the_sum, still_turning]
     experiments = [SeparableTraining(epochs=number, seeds=fresh_seeds(scale, SEEDS[scale])) for number in EPOCHS[scale]]
-    return Plan(experiments, draw, claims, table, view=trained_networks)
+    return Plan(experiments, draw, claims, view=trained_networks)
 
 
 def as_in_the_paper(runs: list[SeparableNetworks]) -> SeparableNetworks:
     """Networks trained as long as the paper's."""
     return [run for run in runs if run.epochs <= THEIRS][-1]
-
-
-def table(runs: list[SeparableNetworks]) -> pa.Table:
-    rows = [
-        {
-            "epochs": run.epochs,
-            "member": s,
-            "accuracy": run.accuracy[s],
-            "high": run.high()[s],
-            "high_of_norm": run.high(True)[s],
-            "median_max_margin": np.median(run.max_margin[s]),
-            "median_class_sum": np.median(run.class_sum[s]),
-            "mean_max_margin_of_norm": run.means()[0][s],
-            "mean_class_sum_of_norm": run.means()[1][s],
-            **{f"singular_{k + 1}": run.singular[s, 0, k] for k in range(run.singular.shape[2])},
-        }
-        for run in runs
-        for s in range(len(run.accuracy))
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(runs: list[SeparableNetworks]) -> Figure:

@@ -1,4 +1,4 @@
-"""Theorems about which teacher units students recover (Tian 2019 and 2020): one file per theorem."""
+"""Theorems about which teacher units students recover (Tian 2019 and 2020)."""
 
 from tutelage.discover import import_all
 

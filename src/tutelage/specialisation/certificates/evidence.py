@@ -20,7 +20,7 @@ from tutelage import draws
 from tutelage.networks import Network, forward
 from tutelage.specialisation.certificates.scene import Scene
 
-SEGMENTS = 16
+_SEGMENTS = 16
 """Segments tried for every boundary."""
 _HALVINGS = 40  # of a step, until no unit of an upper layer switches on the way
 
@@ -71,11 +71,11 @@ def _ends(scene: Scene, chosen: slice, seed: int) -> tuple[Tensor, Tensor]:
     order = draws.uniforms(keys, scene.samples).unsqueeze(1)
     sides, some = [], []
     for side in (u < 0, u > 0):
-        best = torch.where(side, order, -1).topk(min(SEGMENTS, scene.samples), dim=2)
+        best = torch.where(side, order, -1).topk(min(_SEGMENTS, scene.samples), dim=2)
         count = (best.values > 0).sum(2, keepdim=True)
-        turn = torch.arange(SEGMENTS, device=u.device).expand(*u.shape[:2], -1) % count.clamp_min(1)
+        turn = torch.arange(_SEGMENTS, device=u.device).expand(*u.shape[:2], -1) % count.clamp_min(1)
         sides.append(best.indices.gather(2, turn))
-        some.append((count > 0).expand(-1, -1, SEGMENTS))
+        some.append((count > 0).expand(-1, -1, _SEGMENTS))
     return torch.stack(sides, dim=3), some[0] & some[1]
 
 

@@ -156,7 +156,7 @@ class Scene:
         It is none where students that answer the mean label to every input would have nearly that gradient too. An
         infinite tolerance asks for nothing on purpose: the other conditions of a theorem then decide.
         """
-        return (tolerance > INFORMATIVE * self.unlearned) & tolerance.isfinite()
+        return (tolerance > _INFORMATIVE * self.unlearned) & tolerance.isfinite()
 
     @cached_property
     def unlearned(self) -> Tensor:
@@ -176,7 +176,7 @@ class Scene:
         return torch.stack([g.amax((1, 2)) for g in back]).amax(0)
 
 
-INFORMATIVE = 0.01
+_INFORMATIVE = 0.01
 """A gradient that counts as 0 must be at most this share of the gradient of students that learned nothing."""
 
 _LONGEST = 256  # samples on which the size of rounding is judged

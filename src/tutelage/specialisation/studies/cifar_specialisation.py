@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -21,7 +20,7 @@ from tutelage.networks.layered import Architecture, Conv, Layered, Norm, folded
 from tutelage.settings import Seeds
 from tutelage.studies.claims import DIRECTION, SIGNED, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import above_chance
+from tutelage.studies.intervals import above_chance
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Adam, Cosine, Sgd, Training
 from tutelage.training.layered import accuracy, fit
@@ -64,7 +63,7 @@ def cifar_specialisation(scale: Scale) -> Plan:
     students = [
         ConvStudents(teacher=teacher, width_factor=width_factor, **STUDENTS[scale]) for width_factor in WIDTH_FACTORS
     ]
-    return Plan([teacher, *students], draw, claims, table, view=conv_courses)
+    return Plan([teacher, *students], draw, claims, view=conv_courses)
 
 
 class PrunedConvTeacher(Experiment, kind="pruned-conv-teacher", numerics=1):
@@ -250,23 +249,6 @@ def rho_means(teacher: Layered, students: Layered, points: Tensor, batch: int = 
 def _places(f: Tensor) -> Tensor:
     """[S, B, C, H, W] -> [S, B H W, C]."""
     return f.flatten(3).transpose(2, 3).flatten(1, 2)
-
-
-def table(result: ConvCourses) -> pa.Table:
-    rows = [
-        {
-            "width_factor": c.width_factor,
-            "epoch": epoch,
-            "member": s,
-            "accuracy": c.accuracy[t, s],
-            "teacher_accuracy": result.tuned[s],
-        }
-        | {f"rho_mean_{layer + 1}": c.rho[t, s, layer] for layer in range(c.rho.shape[2])}
-        for c in result.courses
-        for t, epoch in enumerate(c.epochs)
-        for s in range(c.rho.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(result: ConvCourses) -> Figure:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.functions import Path, connect, loss_along, straight, straight_after_matching
@@ -12,7 +11,7 @@ from tutelage.lab import Context, Experiment, Results, TeacherStudent, TrainedSt
 from tutelage.lab.build import build
 from tutelage.lab.experiment import Arrays
 from tutelage.networks import Network, outputs
-from tutelage.specialisation.studies.two_layer import sweep
+from tutelage.specialisation.studies._two_layer import sweep
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, study
@@ -59,9 +58,7 @@ def connectivity(scale: Scale) -> Plan:
     """Two students are joined by a path of low loss, not by a straight line."""
     experiments = sweep(scale, hidden=10, width_factors=WIDTH_FACTORS, polarities=(1.0,))
     claims = [low_on_the_path, high_on_the_line, matching_helps, matching_is_not_enough]
-    return Plan(
-        [PathLosses(students=experiment) for experiment in experiments], draw, claims, table, view=crossings_by_width
-    )
+    return Plan([PathLosses(students=experiment) for experiment in experiments], draw, claims, view=crossings_by_width)
 
 
 class PathLosses(Experiment, kind="path-losses", numerics=1):
@@ -149,21 +146,6 @@ def draw(crossings: list[Crossing]) -> Figure:
         panel.set_yscale("log")
     axes[0, -1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
     return figure
-
-
-def table(crossings: list[Crossing]) -> pa.Table:
-    """Every loss that was looked at."""
-    columns: dict[str, list] = {name: [] for name in ("width_factor", "seed", "road", "share", "loss")}
-    for crossing in crossings:
-        for road, (share, loss) in crossing.roads.items():
-            for member, seed in enumerate(crossing.seeds):
-                count = len(share)
-                columns["width_factor"] += [crossing.width_factor] * count
-                columns["seed"] += [seed] * count
-                columns["road"] += [road] * count
-                columns["share"] += share[:, member].tolist()
-                columns["loss"] += loss[:, member].tolist()
-    return pa.table(columns)
 
 
 low_on_the_path = Claim(

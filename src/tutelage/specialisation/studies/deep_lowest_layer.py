@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from pydantic import PositiveInt
@@ -18,7 +17,7 @@ from tutelage.networks import Network, forward, outputs
 from tutelage.settings import Seeds
 from tutelage.studies.claims import DIRECTION, MOST, SHARE, Claim, Measured
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import above_chance
+from tutelage.studies.intervals import above_chance
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study
 from tutelage.studies.training import train_in
 from tutelage.training import Adam, Cosine, Training
@@ -56,7 +55,7 @@ def deep_lowest_layer(scale: Scale) -> Plan:
         )
         for layers in LAYERS
     ]  # fmt: skip
-    return Plan(experiments, draw, [exponential, aligned, applies, worse_above], table, view=by_depth)
+    return Plan(experiments, draw, [exponential, aligned, applies, worse_above], view=by_depth)
 
 
 class DeepBoundaries(Experiment, kind="deep-boundaries", numerics=2):
@@ -150,26 +149,6 @@ def by_depth(results: Results) -> list[DepthBoundaries]:
         "above_before",
     )  # fmt: skip
     return [DepthBoundaries(len(r.experiment.teacher.hidden), *(r[name] for name in names)) for r in results]
-
-
-def table(depths: list[DepthBoundaries]) -> pa.Table:
-    """One row per member and depth."""
-    return pa.Table.from_pylist(
-        [
-            {
-                "layers": d.layers,
-                "member": s,
-                "pieces": int(d.pieces[s]),
-                "pieces_before": int(d.before[s]),
-                "worst_distance": float(d.distance[s].max()),
-                "loss": float(d.loss[s]),
-                "applies": bool(d.applies[s]),
-                "applies_at_zero": bool(d.applies_at_zero[s]),
-            }
-            for d in depths
-            for s in range(len(d.pieces))
-        ]
-    )
 
 
 def draw(depths: list[DepthBoundaries]) -> Figure:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
@@ -47,7 +46,7 @@ def deeper_student(scale: Scale) -> Plan:
         "seeds": SEEDS[scale],
     }
     experiments = [DeeperStudents(extra_layers=extra, **common) for extra in EXTRA]
-    return Plan(experiments, draw, [still_matched, lowest_alone], table, view=matches_by_depth)
+    return Plan(experiments, draw, [still_matched, lowest_alone], view=matches_by_depth)
 
 
 class DeeperStudents(Experiment, kind="deeper-students", numerics=1):
@@ -105,16 +104,6 @@ def compared(teacher: Network, before: Network, after: Network, inputs: Inputs) 
     power = (labels - labels.mean(1, keepdim=True)).square().sum((1, 2))
     error = (labels - forward(after, inputs.evaluate).outputs).square().sum((1, 2))
     return {"rho": rho[0], "rho_before": rho[1], "relative_loss": (error / power).double().numpy()}
-
-
-def table(matches: list[DepthMatch]) -> pa.Table:
-    rows = [
-        {"extra": d.extra, "member": s, "layer": layer + 1, "rho_mean": d.rho[s, layer], "loss": d.loss[s]}
-        for d in matches
-        for s in range(len(d.rho))
-        for layer in range(d.rho.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(matches: list[DepthMatch]) -> Figure:

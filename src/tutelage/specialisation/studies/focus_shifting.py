@@ -5,10 +5,10 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies.two_layer import SIZES
+from tutelage.specialisation.studies._two_layer import SIZES
 from tutelage.studies.claims import MOST, SHARE, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import recovery_steps
+from tutelage.studies.intervals import recovery_steps
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.studies.claims import DIRECTION, MOST, SIGNED, Claim, Measured
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import above_chance
+from tutelage.studies.intervals import above_chance
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Drops, Training
 from tutelage.training.inputs import Gaussian

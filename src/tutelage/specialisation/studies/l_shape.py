@@ -5,10 +5,10 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies.two_layer import WIDTH_FACTORS, sweep
+from tutelage.specialisation.studies._two_layer import WIDTH_FACTORS, sweep
 from tutelage.studies.claims import DIRECTION, MODERATE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import panel_grid
-from tutelage.studies.statistics import at_step, mean_where, rank_correlations, recovered_share
+from tutelage.studies.intervals import at_step, mean_where, rank_correlations, recovered_share
 from tutelage.studies.study import Plan, Scale, study
 
 POLARITIES = (0.0, 1.0, 2.0)

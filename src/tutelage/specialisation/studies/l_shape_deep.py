@@ -4,10 +4,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
-from tutelage.specialisation.studies.deep_setting import BATCH, DeepTeacherSize, deep_experiment, layers_of
+from tutelage.specialisation.studies._deep_setting import BATCH, DeepTeacherSize, deep_experiment, layers_of
 from tutelage.studies.claims import DIRECTION, MODERATE, SIGNED, Claim, Measured
 from tutelage.studies.figures import panel_grid
-from tutelage.studies.statistics import above_chance, at_step, rank_correlations
+from tutelage.studies.intervals import above_chance, at_step, rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 
 SIZES: dict[Scale, DeepTeacherSize] = {

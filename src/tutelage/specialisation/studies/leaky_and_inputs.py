@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies.two_layer import MEASURES, SIZES
+from tutelage.specialisation.studies._two_layer import MEASURES, SIZES
 from tutelage.studies.claims import MODERATE, SHARE, SIGNED, STRONG, Claim, Measured
 from tutelage.studies.figures import panel_grid
-from tutelage.studies.statistics import at_step, rank_correlations, recovered_share
+from tutelage.studies.intervals import at_step, rank_correlations, recovered_share
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import CorrelatedGaussian, Distribution, Gaussian, StudentT, Uniform

@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
-from tutelage.specialisation.studies.two_layer import WIDTH_FACTORS, sweep
+from tutelage.specialisation.studies._two_layer import WIDTH_FACTORS, sweep
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.figures import PALETTE, band, panel_grid
-from tutelage.studies.statistics import at_step
+from tutelage.studies.intervals import at_step
 from tutelage.studies.study import Plan, Scale, study
 
 POLARITIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)

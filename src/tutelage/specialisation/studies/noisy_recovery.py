@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
-from tutelage.specialisation.studies.nearness import BoundaryDistances, Nearness, nearness_course, spread
+from tutelage.specialisation.studies._nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.claims import MODERATE, SIGNED, Claim
 from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
-from tutelage.studies.statistics import rank_correlations
+from tutelage.studies.intervals import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
@@ -50,7 +49,7 @@ def noisy_recovery(scale: Scale) -> Plan:
         for polarity in POLARITIES
     ]
     experiments = [*trained, *(BoundaryDistances(students=students) for students in trained)]
-    return Plan(experiments, draw, [nearly_linear, stronger_is_nearer], table, view=recovery_courses)
+    return Plan(experiments, draw, [nearly_linear, stronger_is_nearer], view=recovery_courses)
 
 
 @dataclass(frozen=True)
@@ -113,24 +112,6 @@ def at_gradient(distance: np.ndarray, gradient: np.ndarray, size: float) -> np.n
     share = np.clip((high - np.log(size)) / np.where(high > low, high - low, 1.0), 0.0, 1.0)[:, None]
     logs = (1 - share) * np.log(distance[before, members]) + share * np.log(distance[after, members])
     return np.where((below.any(0) & (after > 0))[:, None], np.exp(logs), np.nan)
-
-
-def table(courses: list[AngleCourse]) -> pa.Table:
-    rows = [
-        {
-            "polarity": course.polarity,
-            "step": at.step,
-            "seed": seed,
-            "unit": j,
-            "distance": at.distance[s, j],
-            "gradient": at.gradient[s],
-        }
-        for course in courses
-        for at in course.course
-        for s, seed in enumerate(course.trained.experiment.seeds)
-        for j in range(at.distance.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(courses: list[AngleCourse]) -> Figure:

@@ -6,10 +6,10 @@ from scipy.stats import spearmanr
 
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies.two_layer import SIZES
+from tutelage.specialisation.studies._two_layer import SIZES
 from tutelage.studies.claims import DIRECTION, MODERATE, MOST, SHARE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import at_step, mean_where
+from tutelage.studies.intervals import at_step, mean_where
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian

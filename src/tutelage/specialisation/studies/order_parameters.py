@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -12,8 +11,7 @@ from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.population.expectations import Units
 from tutelage.population.flow import flow
-from tutelage.population.online import online_sgd
-from tutelage.population.order_parameters import follow_overlaps, overlaps
+from tutelage.population.order_parameters import follow_overlaps, online_sgd, overlaps
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SIGNED, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -44,7 +42,7 @@ def order_parameters(scale: Scale) -> Plan:
         for d in DIMENSIONS[scale]:
             run = OnlineOverlaps(activation=activation, rate=rate, last=LAST[scale], dimension=d, seeds=SEEDS[scale])
             experiments.append(run)
-    return Plan(experiments, draw, [near, as_a_root, no_bias, more_than_flow], table, view=courses)
+    return Plan(experiments, draw, [near, as_a_root, no_bias, more_than_flow], view=courses)
 
 
 class OverlapLimit(Experiment, kind="overlap-limit", numerics=1):
@@ -147,18 +145,6 @@ def _seven(q: Tensor, r: Tensor) -> np.ndarray:
     """The seven overlaps in a row: q and r [T, S, 2, 2] -> [S, T, 7]."""
     students = q.flatten(2)[..., [0, 1, 3]]
     return torch.cat([r.flatten(2), students], 2).swapaxes(0, 1).numpy()
-
-
-def table(courses: list[OverlapCourse]) -> pa.Table:
-    rows = [
-        {"activation": s.activation, "dimension": d, "time": t, "overlap": name, "limit": s.limit[f, o],
-         "flow": s.flow[f, o], "mean": s.simulated[i, f, :, o].mean(), "std": s.simulated[i, f, :, o].std(ddof=1)}
-        for s in courses
-        for i, d in enumerate(s.dimensions)
-        for f, t in enumerate(s.times)
-        for o, name in enumerate(NAMES)
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows)
 
 
 def draw(courses: list[OverlapCourse]) -> Figure:

@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.lab import Results
@@ -51,7 +50,7 @@ def overparameterised_committee(scale: Scale) -> Plan:
         for both in (False, True)
         for k in STUDENTS[scale]
     ]
-    return Plan(experiments, draw, [rises, falls, as_the_equations], table, view=committees)
+    return Plan(experiments, draw, [rises, falls, as_the_equations], view=committees)
 
 
 def committees(results: Results) -> list[dict]:
@@ -68,18 +67,6 @@ def growth(courses: list[dict], both: bool) -> dict[str, np.ndarray]:
         f"K = {b['students']} against {a['students']}": np.log10(late(b["simulated"]) / late(a["simulated"]))
         for a, b in pairwise(of_layers(courses, both))
     }
-
-
-def table(courses: list[dict]) -> pa.Table:
-    """Mean errors over members at every recorded time."""
-    rows = [
-        {"both_layers": c["both_layers"], "students": c["students"], "time": t,
-         "simulated": c["simulated"][:, i].mean(), "std": c["simulated"][:, i].std(ddof=1),
-         "limit": c["limit"][:, i].mean()}
-        for c in courses
-        for i, t in enumerate(c["times"])
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows)
 
 
 def draw(courses: list[dict]) -> Figure:

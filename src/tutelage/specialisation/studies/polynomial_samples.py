@@ -4,11 +4,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent
-from tutelage.specialisation.studies.nearness import BoundaryDistances, nearness_course
+from tutelage.specialisation.studies._nearness import BoundaryDistances, nearness_course
 from tutelage.studies.claims import DIRECTION, Claim, Measured
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.study import Plan, Scale, study
@@ -43,7 +42,7 @@ def polynomial_samples(scale: Scale) -> Plan:
         for n in SAMPLES
     ]
     claims = [nearer_with_samples, dimension_is_harder, below_the_bound, aware_is_nearer]
-    return Plan(experiments, draw, claims, table, view=curves_by_samples)
+    return Plan(experiments, draw, claims, view=curves_by_samples)
 
 
 def _experiment(scale: Scale, dimension: int, width_factor: int, distribution: Distribution) -> TeacherStudent:
@@ -108,24 +107,6 @@ def curves_by_samples(results: Results) -> list[SampleCurve]:
         distance = np.stack([distances[distribution, dimension, width_factor, n] for n in samples])
         out.append(SampleCurve(distribution, dimension, width_factor, samples, distance, bound))
     return out
-
-
-def table(curves: list[SampleCurve]) -> pa.Table:
-    rows = [
-        {
-            "inputs": c.distribution,
-            "dimension": c.dimension,
-            "width_factor": c.width_factor,
-            "samples": n,
-            "seed": s,
-            "distance": c.distance[i, s],
-            "bound": c.bound[i],
-        }
-        for c in curves
-        for i, n in enumerate(c.samples)
-        for s in range(c.distance.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(curves: list[SampleCurve]) -> Figure:

@@ -1,7 +1,6 @@
 """Generalisation errors of soft committee machines under online SGD against their equations (Saad and Solla 1995)."""
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.lab import Results
@@ -47,7 +46,7 @@ def saad_solla(scale: Scale) -> Plan:
         for activation, rate in RATES.items()
         for d in DIMENSIONS[scale]
     ]
-    return Plan(experiments, draw, [near, closes, no_bias, specialise], table, view=committees)
+    return Plan(experiments, draw, [near, closes, no_bias, specialise], view=committees)
 
 
 def committees(results: Results) -> list[dict]:
@@ -56,18 +55,6 @@ def committees(results: Results) -> list[dict]:
 
 def label(course: dict) -> str:
     return f"{course['activation']}, d = {course['dimension']}"
-
-
-def table(courses: list[dict]) -> pa.Table:
-    """Mean errors over members at every recorded time."""
-    rows = [
-        {"activation": c["activation"], "dimension": c["dimension"], "time": t,
-         "simulated": c["simulated"][:, i].mean(), "std": c["simulated"][:, i].std(ddof=1),
-         "limit": c["limit"][:, i].mean()}
-        for c in courses
-        for i, t in enumerate(c["times"])
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows)
 
 
 def draw(courses: list[dict]) -> Figure:

@@ -4,10 +4,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
-from tutelage.specialisation.studies.deep_setting import NAMES, DeepTeacherSize, deep_experiment
+from tutelage.specialisation.studies._deep_setting import NAMES, DeepTeacherSize, deep_experiment
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import above_chance, at_step
+from tutelage.studies.intervals import above_chance, at_step
 from tutelage.studies.study import Plan, Scale, study
 
 SIZES: dict[Scale, DeepTeacherSize] = {

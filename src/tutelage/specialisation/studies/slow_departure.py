@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
@@ -41,7 +40,7 @@ LENGTHS = (0.5, 2.0)
 def slow_departure(scale: Scale) -> Plan:
     """How long a student opposite to its teacher stays there."""
     experiments = [Departure(gap=gap, seeds=SEEDS[scale]) for gap in GAPS[scale]]
-    return Plan(experiments, draw, [simple, exact, wider_is_faster], table, view=departures)
+    return Plan(experiments, draw, [simple, exact, wider_is_faster], view=departures)
 
 
 class Departure(Experiment, kind="departure", numerics=1):
@@ -109,21 +108,6 @@ def _times(start: torch.Tensor) -> np.ndarray:
     nearest = course.angles()[..., 0].amin(2).numpy()
     left = nearest < LEFT
     return np.where(left.any(0), times[left.argmax(0)], np.inf)
-
-
-def table(times: DepartureTimes) -> pa.Table:
-    rows = [
-        {
-            "gap": gap,
-            "seed": s,
-            "simplified": times.simplified[i],
-            "exact": times.exact[i, s],
-            "five": times.crowd[i, s],
-        }
-        for i, gap in enumerate(times.gaps)
-        for s in range(times.exact.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(times: DepartureTimes) -> Figure:

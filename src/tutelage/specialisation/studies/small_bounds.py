@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent
-from tutelage.specialisation.studies.nearness import BoundaryDistances, nearness_course
+from tutelage.specialisation.studies._nearness import BoundaryDistances, nearness_course
 from tutelage.specialisation.studies.polynomial_samples import STD, promised
 from tutelage.studies.claims import Check, Claim, Measured
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -53,7 +52,7 @@ def small_bounds(scale: Scale) -> Plan:
         for units, factor in SHAPES
         for samples in SAMPLES[scale]
     ]
-    return Plan(experiments, draw, [promises, kept], table, view=outcomes)
+    return Plan(experiments, draw, [promises, kept], view=outcomes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +81,6 @@ def outcomes(results: Results) -> list[SmallBound]:
         ends = (course[0].distance.max(1), course[-1].distance.max(1))
         out.append(SmallBound(units, samples, *ends, promised(samples, DIMENSION, units, aware=False)))
     return out
-
-
-def table(bounds: list[SmallBound]) -> pa.Table:
-    return pa.Table.from_pylist(
-        [
-            {"units": b.units, "samples": b.samples, "member": s, "distance": float(d), "bound": b.bound}
-            for b in bounds
-            for s, d in enumerate(b.distance)
-        ]
-    )
 
 
 def draw(bounds: list[SmallBound]) -> Figure:

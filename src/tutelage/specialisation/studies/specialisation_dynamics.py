@@ -4,10 +4,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
-from tutelage.specialisation.studies.two_layer import sweep
+from tutelage.specialisation.studies._two_layer import sweep
 from tutelage.studies.claims import SIGNED, STRONG, Claim
 from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
-from tutelage.studies.statistics import rank_correlations, recovery_steps
+from tutelage.studies.intervals import rank_correlations, recovery_steps
 from tutelage.studies.study import Plan, Scale, study
 
 POLARITIES = (0.5, 1.0, 1.5, 2.0, 2.5)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
@@ -13,10 +12,10 @@ from tutelage.measures import RECOVERED
 from tutelage.population.expectations import Units, units_of
 from tutelage.population.flow import flow
 from tutelage.population.kernels import kernel
-from tutelage.specialisation.studies.nearness import spread
+from tutelage.specialisation.studies._nearness import spread
 from tutelage.studies.claims import SIGNED, STRONG, Claim
 from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
-from tutelage.studies.statistics import rank_correlations
+from tutelage.studies.intervals import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
@@ -53,7 +52,7 @@ def strong_first_theory(scale: Scale) -> Plan:
         for polarity in POLARITIES
     ]
     flows = [FlowOfStudents(students=experiment) for experiment in experiments]
-    return Plan(flows, draw, [flow_order, sample_order, same_order, same_time], table, view=recoveries)
+    return Plan(flows, draw, [flow_order, sample_order, same_order, same_time], view=recoveries)
 
 
 class FlowOfStudents(Experiment, kind="flow-of-students", numerics=1):
@@ -122,18 +121,6 @@ def recovery_times(times: np.ndarray, best: np.ndarray) -> np.ndarray:
     """First recorded time at which each teacher unit's best correlation is above 0.95: [T], [T, S, m] -> [S, m]."""
     above = best > RECOVERED
     return np.where(above.any(0), times[above.argmax(0)], np.inf)
-
-
-def table(courses: list[RecoveryCourse]) -> pa.Table:
-    rows = [
-        {"polarity": s.polarity, "time": t, "member": member, "unit": unit, "flow": s.flow[i, member, unit],
-         "samples": s.samples[i, member, unit]}
-        for s in courses
-        for i, t in enumerate(s.times)
-        for member in range(s.flow.shape[1])
-        for unit in range(UNITS)
-    ]  # fmt: skip
-    return pa.Table.from_pylist(rows)
 
 
 def draw(courses: list[RecoveryCourse]) -> Figure:

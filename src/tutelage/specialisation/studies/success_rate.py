@@ -5,10 +5,10 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies.two_layer import SIZES, WIDTH_FACTORS, sweep
+from tutelage.specialisation.studies._two_layer import SIZES, WIDTH_FACTORS, sweep
 from tutelage.studies.claims import DIRECTION, SHARE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import at_step, recovered_share
+from tutelage.studies.intervals import at_step, recovered_share
 from tutelage.studies.study import Plan, Scale, study
 
 POLARITIES = (0.5, 1.0, 1.5, 2.0, 2.5)

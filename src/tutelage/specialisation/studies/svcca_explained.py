@@ -5,7 +5,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
@@ -14,7 +13,7 @@ from tutelage.lab.experiment import Arrays
 from tutelage.measures import RECOVERED, correlations, second_moments, similarity
 from tutelage.measures.similarity import kept_directions
 from tutelage.networks import Network, forward
-from tutelage.specialisation.studies.two_layer import MEASURES, sweep
+from tutelage.specialisation.studies._two_layer import MEASURES, sweep
 from tutelage.studies.claims import DIRECTION, SHARE, SIGNED, Claim, Measured
 from tutelage.studies.figures import PALETTE, band, panel_grid
 from tutelage.studies.study import Plan, Scale, study
@@ -40,7 +39,7 @@ def svcca_explained(scale: Scale) -> Plan:
     ]
     experiments = [*trained, *(LayerLikeness(students=students) for students in trained)]
     claims = [svd_drops_the_unaligned, few_directions, cca_merges, more_than_unit_by_unit]
-    return Plan(experiments, draw, claims, table, view=likeness_by_setting)
+    return Plan(experiments, draw, claims, view=likeness_by_setting)
 
 
 class LayerLikeness(Experiment, kind="layer-likeness", numerics=1):
@@ -113,20 +112,6 @@ def _one(teacher: Network, student: Network, points: torch.Tensor) -> dict[str, 
         "teacher_directions": float(kept[0]),
         "student_directions": float(kept[1]),
     }
-
-
-def table(likenesses: list[LikenessOfStudents]) -> pa.Table:
-    rows = [
-        {
-            "polarity": likeness.polarity,
-            "width_factor": likeness.width_factor,
-            "seed": seed,
-            **{name: values[i] for name, values in likeness.values.items()},
-        }
-        for likeness in likenesses
-        for i, seed in enumerate(likeness.trained.experiment.seeds)
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(likenesses: list[LikenessOfStudents]) -> Figure:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 
@@ -39,7 +38,7 @@ def symmetry_breaking(scale: Scale) -> Plan:
     sizes = {"records": RECORDS[scale], "seeds": SEEDS[scale], "until": UNTIL[scale]}
     experiments = [CompetingStudents(bonus=b, start=s, **sizes) for s in STARTS for b in BONUSES]
     claims: list[Claim | Check] = [identity, species, all_align, ratios_freeze, winner_grows, at_the_rate, and_goes_on]
-    return Plan(experiments, draw, claims, table, view=competitions)
+    return Plan(experiments, draw, claims, view=competitions)
 
 
 class CompetingStudents(Experiment, kind="competing-students", numerics=1):
@@ -120,26 +119,6 @@ class Competition:
 def competitions(results: Results) -> list[Competition]:
     names = ("times", "lengths", "cosines", "along", "straight", "species")
     return [Competition(r.setting("bonus"), r.setting("start"), *(r[name] for name in names)) for r in results]
-
-
-def table(competitions: list[Competition]) -> pa.Table:
-    """Lengths and cosines of every student at up to 100 of the recorded times."""
-    rows = []
-    for c in competitions:
-        for t in range(0, len(c.times), max(1, len(c.times) // 100)):
-            for s, k in np.ndindex(c.lengths.shape[0], c.lengths.shape[2]):
-                rows.append(
-                    {
-                        "bonus": c.bonus,
-                        "start": c.start,
-                        "time": c.times[t],
-                        "member": s,
-                        "student": k,
-                        "length": c.lengths[s, t, k],
-                        "cosine": c.cosines[s, t, k],
-                    }
-                )
-    return pa.Table.from_pylist(rows)
 
 
 def draw(competitions: list[Competition]) -> Figure:

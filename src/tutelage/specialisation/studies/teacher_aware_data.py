@@ -4,10 +4,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
-from tutelage.specialisation.studies.two_layer import SIZES
+from tutelage.specialisation.studies._two_layer import SIZES
 from tutelage.studies.claims import Claim
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import at_step
+from tutelage.studies.intervals import at_step
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian, TeacherAware

@@ -4,16 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from matplotlib.figure import Figure
 
 from tutelage.certificates import Certificate, certify
 from tutelage.lab import Context, Experiment, Record, Results, TeacherStudent, TrainedStudents, build
 from tutelage.lab.experiment import Arrays
-from tutelage.specialisation.studies.nearness import BoundaryDistances, Nearness, nearness_course, spread
+from tutelage.specialisation.studies._nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.claims import MOST, SHARE, SIGNED, STRONG, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.statistics import rank_correlations
+from tutelage.studies.intervals import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
@@ -48,7 +47,7 @@ def theorem_1_and_2(scale: Scale) -> Plan:
     )
     experiments = [BoundaryDistances(students=experiment), CertifiedShares(students=experiment)]
     claims = [aligned, spoken_of, no_net_fan_out, nearer_as_the_gradient_falls]
-    return Plan(experiments, draw, claims, table, view=theorem_values)
+    return Plan(experiments, draw, claims, view=theorem_values)
 
 
 class CertifiedShares(Experiment, kind="certified-shares", numerics=1):
@@ -115,16 +114,6 @@ def net_fan_outs(certificates: list[Certificate]) -> np.ndarray:
         values = [part.conclusion.value for part, v in zip(c.parts, c.verdicts, strict=True) if v in ("holds", "fails")]
         out.append(max((value for value in values if value is not None), default=np.nan))
     return np.array(out)
-
-
-def table(result: TheoremValues) -> pa.Table:
-    rows = [
-        {"step": at.step, "seed": seed, "unit": j, "distance": at.distance[s, j], "gradient": at.gradient[s]}
-        for at in result.course
-        for s, seed in enumerate(result.seeds)
-        for j in range(at.distance.shape[1])
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(result: TheoremValues) -> Figure:

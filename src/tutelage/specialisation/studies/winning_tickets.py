@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
 import torch
 from matplotlib.figure import Figure
 from pydantic import NonNegativeInt, PositiveFloat
@@ -62,7 +61,7 @@ def winning_tickets(scale: Scale) -> Plan:
         *(FreshIdleUnits(anew=anew, **common) for anew in (False, True)),
     ]
     claims = [not_at_the_start, after_the_symmetry_broke, as_good_as_the_whole, sensitive, idle_start_anew]
-    return Plan(experiments, draw, claims, table, view=outcomes)
+    return Plan(experiments, draw, claims, view=outcomes)
 
 
 class _Trained(Experiment):
@@ -226,25 +225,6 @@ def parted(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     one: [S, n] twice -> [S]; NaN where no unit follows any."""
     either = (first >= 0) | (second >= 0)
     return np.where(either.any(1), ((first != second) & either).sum(1) / np.maximum(either.sum(1), 1), np.nan)
-
-
-def table(outcomes: Outcomes) -> pa.Table:
-    rows = [
-        {"what": f"{way}, from step {step}", "member": s, "value": float(v)}
-        for (way, step) in outcomes.tickets
-        for s, v in enumerate(outcomes.recovered(way, step))  # type: ignore[arg-type]
-    ]
-    rows += [
-        {"what": f"idle units {'start anew' if anew else 'are left'}", "member": s, "value": float(v)}
-        for anew, best in outcomes.idle.items()
-        for s, v in enumerate((best > RECOVERED).mean(1))
-    ]
-    rows += [
-        {"what": f"twins {nudge:g} apart", "member": s, "value": float(v)}
-        for nudge, values in outcomes.parted.items()
-        for s, v in enumerate(values)
-    ]
-    return pa.Table.from_pylist(rows)
 
 
 def draw(outcomes: Outcomes) -> Figure:

@@ -3,6 +3,6 @@
 from tutelage.studies.report.html import render, short, span, write_reports
 from tutelage.studies.report.latex import write_latex
 from tutelage.studies.report.ledger import write_ledger
-from tutelage.studies.report.modules import modules_page
+from tutelage.studies.report.study_files import modules_page
 
 __all__ = ["modules_page", "render", "short", "span", "write_latex", "write_ledger", "write_reports"]

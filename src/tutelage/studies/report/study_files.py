@@ -1,15 +1,20 @@
 """The files of a reproduced study, checked: what does not have the types `reproduce` writes is one sentence."""
 
+import base64
+import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tutelage.errors import TutelageError
+from tutelage.measures import RECOVERED, LayerMatch
 from tutelage.settings import one_line
 from tutelage.studies.claims import Outcome, threshold_of
+from tutelage.studies.figures.matches import draw_matches
 from tutelage.studies.intervals import P_VALUES, p_value
 
 CLOSE = 0.01
@@ -97,3 +102,17 @@ def _read(path: Path, kind: TypeAdapter) -> Any:
     except (ValueError, RecursionError) as error:
         why = str(error)
     raise TutelageError(f"{path} is damaged ({one_line(why)}): run 'tutelage reproduce' for this study again")
+
+
+def modules_page(matches: Sequence[LayerMatch], names: tuple[str, str] = ("teacher", "student")) -> str:
+    """The page as text, from what :func:`tutelage.measures.match_modules` found; nothing in it is fetched."""
+    if not matches:
+        raise TutelageError("there are no layers to report on: match at least one pair")
+    picture = io.BytesIO()
+    draw_matches(matches).savefig(picture, format="png", dpi=150)
+    environment = Environment(
+        loader=PackageLoader("tutelage.studies.report", "."), autoescape=True, undefined=StrictUndefined
+    )
+    drawn = base64.b64encode(picture.getvalue()).decode()
+    template = environment.get_template("modules.html.j2")
+    return template.render(names=names, matches=matches, picture=drawn, recovered=RECOVERED)

@@ -75,7 +75,7 @@ class Student(Recipe):
             both = self.layer_entries(key, size, fan_in, last, teacher.dtype).view(len(seeds), fan_in + 1, fan_out)
             w = both[:, :-1].contiguous()
             if last and self.head is not None:
-                w = torch.full_like(w, self.head)
+                w = torch.full_like(w, self.head, dtype=torch.float64).to(w)  # beyond float32 it is infinite
             weights.append(w if factors[layer - 1] == 1 else w * factors[layer - 1])
             biases.append(both[:, -1].contiguous() if self.random_bias else torch.zeros_like(both[:, -1]))
         return Network(
