@@ -36,7 +36,7 @@ Ends = tuple[Any, Any]
 _ROOM = 1 + 8 * EPS  # for the rounding of an offset: two products, a difference each, and their maximum
 
 
-class Lines(NamedTuple):
+class LinesOfUnit(NamedTuple):
     """above u + offset >= sigma(u) >= below u on an interval; bends: whether its kink is inside."""
 
     above: Any
@@ -75,7 +75,7 @@ def _end(xp: Any, end: Any, left: float) -> Ends:
     return xp.where(rounded, xp.clip(below, 0, None), below), above
 
 
-def lines(low: Any, high: Any, left: float) -> Lines:
+def lines(low: Any, high: Any, left: float) -> LinesOfUnit:
     """Lines around a unit on finite intervals: arrays of numpy or torch, any shape."""
     xp = _library(low)
     on = (low >= 0) | (left == 1.0)
@@ -88,7 +88,7 @@ def lines(low: Any, high: Any, left: float) -> Lines:
         offset = xp.maximum((left - slope) * low, (1 - slope) * high) * _ROOM + UNDERFLOW
     fixed = xp.where(on, one, slant)
     below = xp.where(high > -low, one, slant)
-    return Lines(
+    return LinesOfUnit(
         xp.where(bends, slope, fixed),
         xp.where(bends, offset, xp.zeros_like(low)),
         xp.where(bends, below, fixed),

@@ -18,7 +18,7 @@ from tutelage.functions import relaxations, rounding
 from tutelage.functions.relaxations import line
 from tutelage.functions.rounding import EPS, UNDERFLOW
 
-LARGEST = 1e150
+LARGEST = 1e150  # beyond it products of two sizes overflow, and a box counts as not bounded
 LANES = 8
 """Columns are filled up with zeros to a multiple of this, the numbers of a vector register."""
 FAST = {**OPTIONS, "fastmath": {"contract", "reassoc"}}
@@ -68,6 +68,7 @@ def mixed_size(p, x, q, y, columns):
 @njit(**FAST)
 def add_products(v, w, active, count, z, columns, out_v, out_w):
     """out_v += sum of v[j] z[j] over the active rows j, and out_w += sum of w[j] z[j]."""
+    # Four rows at a time: each column of the output is read and written once for four products.
     n = 0
     while n + 4 <= count:
         i, j, k, m = active[n], active[n + 1], active[n + 2], active[n + 3]
@@ -218,6 +219,8 @@ def activate(f, d, n, columns, left_f, left_g, inputs, shares, plan, stop):
 
     plan [n, 8]: scratch; shares [columns, inputs]: written for every new generator where inputs > 0.
     """
+    # Two passes, since rows may only be overwritten once all ranges are known and columns are counted: the first
+    # decides on the form of every row and counts its new generators, the second writes them.
     after = columns
     for i in range(n):
         if stop[0]:

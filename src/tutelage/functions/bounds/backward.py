@@ -19,7 +19,7 @@ from tutelage.functions.relaxations import lines
 from tutelage.functions.rounding import EPS, UNDERFLOW
 from tutelage.networks import Network
 
-_RATE = 0.25  # of the gradient steps
+_RATE = 0.25  # of the gradient steps: slopes live in [left, 1], so that a few steps cross all of it
 _SHARE = 0.2  # of the time left that a round of gradient steps may take
 
 
@@ -98,6 +98,7 @@ def upper(layers: Layers, parts: Parts, sizes: list[Tensor]) -> tuple[Tensor, li
     coefficients, top = parts.objective, len(parts.low)
     adds: list[Tensor] = []
     constant = error = torch.zeros((), dtype=torch.float64, device=coefficients.device)
+    # Invariant: objective . f <= coefficients . (pre-activations or features here) + constant + error, on every part.
     for layer in reversed(range(top + 1)):
         w, b = layers.weights[layer], layers.biases[layer]
         met = w.abs() @ sizes[layer] + b.abs()
@@ -109,6 +110,7 @@ def upper(layers: Layers, parts: Parts, sizes: list[Tensor]) -> tuple[Tensor, li
         low, high = parts.low[layer - 1], parts.high[layer - 1]
         slope, offset, _, bends = lines(low, high, layers.left)
         below = torch.where(bends, parts.below[layer - 1].clamp(layers.left, 1.0), slope)
+        # A positive coefficient needs the line above, a negative one any line below: which one is free, and optimised.
         plus, minus = coefficients.clamp_min(0), coefficients.clamp_max(0)
         more = parts.multiples[layer - 1].clamp_min(0) * parts.sides[layer - 1]
         reach = torch.maximum(low.abs(), high.abs())
@@ -147,7 +149,7 @@ def improved(
             value, more = upper(layers, moving, sizes)
             if step < steps:
                 gradient = torch.autograd.grad(value.sum(), optimiser.arrays, allow_unused=True)
-        better = value.detach() < best
+        better = value.detach() < best  # each part keeps its own best step; later ones need not be better
         best = torch.where(better, value.detach(), best)
         for keep, new in zip(kept, (*below, *multiples), strict=True):
             keep[better] = new.detach()[better]

@@ -1,4 +1,10 @@
-"""Branch and bound on the inputs: a box is cut in two until every part is proved, or an input refutes the claim."""
+r"""Branch and bound on the inputs: a box is cut in two until every part is proved, or an input refutes the claim.
+
+The idea (Land and Doig 1960; for networks Bunel et al. 2018): a bound that is never too small and shrinks with the box
+closes every small enough box. Boxes are cut along the input that contributes most to the bound, the middle of every
+open box is tried as a witness, and the boxes furthest from a proof come first, so that the bound of the whole domain
+falls as fast as it can. The number of boxes grows like (size / epsilon)^d with the d inputs that matter.
+"""
 
 import os
 import time
@@ -21,10 +27,11 @@ from tutelage.whole import positive
 
 MOST_INPUTS = 24
 """The most inputs that are not flat for which cutting boxes can get anywhere."""
+# Small batches see what earlier ones found; large ones keep threads and a GPU busy between two looks at the clock.
 _FIRST, _MOST = 16, 512  # boxes per thread in a batch
 _ON_DEVICE = 4096  # boxes in a batch on a GPU
 _BATCH = 1.0  # seconds that a batch may take, by those before it
-_OPEN = 4_000_000  # boxes that may wait
+_OPEN = 4_000_000  # boxes that may wait: some hundred bytes each
 _FLOOR = 2.0  # times the rounding in a bound that it need not be brought below
 
 
@@ -190,6 +197,8 @@ class Dividing:
 
     def until(self, deadline: Deadline) -> Division:
         """Go on until everything is proved, an input refutes the claim, no box can be cut or the deadline passes."""
+        # Invariant: the boxes in the frontier and those that were closed cover the domain, and `closed` bounds the
+        # differences on the latter. So an empty frontier is a proof, and until then the larger of both bounds is valid.
         while len(self.frontier) and not self.stuck:
             if (self.boxes and deadline.passed) or self.hunt.refuted or len(self.frontier) > _OPEN:
                 break
@@ -208,7 +217,7 @@ class Dividing:
         sizes, values, scores = self.bound(lows, highs, self.limit)
         speed = len(lows) / max(time.monotonic() - begin, 1e-6)
         self.boxes, self.batch = self.boxes + len(lows), max(1, min(2 * self.batch, self.most, int(speed * _BATCH)))
-        sizes = np.minimum(sizes, above)
+        sizes = np.minimum(sizes, above)  # a part is never worse than the box it was cut from
         done = values <= 0
         if not hunt.domain.is_box:
             outside = _outside(hunt.domain, lows, highs)
@@ -220,6 +229,7 @@ class Dividing:
             return
         lows, highs, sizes, values, scores = (a[~done] for a in (lows, highs, sizes, values, scores))
         hunt.look(torch.from_numpy(0.5 * lows + 0.5 * highs))
+        # All boxes of a step are cut, or none: a box too small to be cut goes back, so that the cover stays whole.
         if not self.bound.split or not _cut(frontier, lows, highs, sizes, values, scores):
             frontier.add(lows, highs, sizes, values)
             self.stuck = True
@@ -245,7 +255,7 @@ def _cut(
     possible = (middle > low) & (middle < high)
     if not possible.any(1).all():
         return False
-    side = np.where(possible, scores, -1.0).argmax(1)
+    side = np.where(possible, scores, -1.0).argmax(1)  # the halves share the cut: no point is lost to rounding
     rows = np.arange(len(low))
     left, right = high.copy(), low.copy()
     left[rows, side] = right[rows, side] = middle[rows, side]

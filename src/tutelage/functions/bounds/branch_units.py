@@ -15,7 +15,7 @@ from tutelage.functions.layers.joint import apart
 from tutelage.functions.search.hunt import Hunt
 from tutelage.networks import Network, outputs
 
-_BATCH = 256  # parts at a time
+_BATCH = 256  # parts at a time: one product of matrices for all of them, and still the most doubtful ones first
 _ROOT, _STEPS, _RANGES = 40, 12, 8  # gradient steps for the whole box, for parts, and for ranges of hidden units
 _MOST = 200_000  # parts that may wait
 
@@ -55,17 +55,19 @@ def branch(
     parts, bound, adds = improved(layers, parts, sizes, _ROOT, deadline)
     number, count = torch.arange(len(objectives), device=bound.device), len(objectives)
     closed = torch.where(bound < wanted, bound, -torch.inf)
-    open_ = ~(bound < wanted)
+    open_ = ~(bound < wanted)  # a bound that is no number proves nothing, so not `>=`
     waiting = _Waiting(parts.rows(open_), bound[open_], number[open_], [a[open_] for a in adds])
+    # Invariant: for every objective, the parts that wait and those that are closed cover the box, and `closed` is the
+    # largest bound of the latter. A unit that is fixed on one side leaves both halves of its hyperplane in the cover.
     while len(waiting) and not (deadline.passed or stop() or len(waiting) > _MOST):
         now, waiting = waiting.split(wanted)
         halves, numbers, fixed = _cut(now)
-        if halves is None or fixed:
+        if halves is None or fixed:  # nothing bends any more, so that no cut can lower these bounds
             waiting = waiting.joined(now)
             break
         halves, bound, adds = improved(layers, halves, sizes, _STEPS, deadline)
         count += len(halves)
-        bound = torch.minimum(bound, torch.cat([now.bound, now.bound]))
+        bound = torch.minimum(bound, torch.cat([now.bound, now.bound]))  # gradient steps may end higher than the whole
         open_ = ~(bound < wanted[numbers])
         closed = closed.scatter_reduce(0, numbers[~open_], bound[~open_], "amax")
         waiting = waiting.joined(_Waiting(halves.rows(open_), bound[open_], numbers[open_], [a[open_] for a in adds]))

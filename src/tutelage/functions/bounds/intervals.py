@@ -78,6 +78,7 @@ def interval_bounds(
 
     ranges: of f in every hidden layer, where better ones than intervals are known.
     """
+    # d' = Wg d + (Wf - Wg) f + bd: equal networks keep d = 0 in every layer, whatever the size of f.
     f, d = around(low, high), around(np.zeros_like(low), np.zeros_like(low))
     for number, layer in enumerate(layers):
         deadline.check()

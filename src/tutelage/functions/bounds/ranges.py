@@ -23,7 +23,7 @@ from tutelage.networks.forward import activate, linear
 
 __all__ = ["Domain", "bounds", "box_for"]
 
-_SAMPLES = 512  # points of the box that are tried before a linear program is asked
+_SAMPLES = 512  # points that are tried before a linear program: a unit with both signs among them needs none
 
 
 def bounds(
@@ -57,6 +57,7 @@ def bounds(
     if not isinstance(box, Domain) or box.low.shape != (network.members, network.inputs):
         shape = list(box.low.shape) if isinstance(box, Domain) else type(box).__name__
         raise TutelageError(f"box must be a domain with ends [{network.members}, {network.inputs}], got {shape}")
+    # Invariant: `known` holds all layers below, each bound the better one of intervals, lines and programs.
     known: list[Interval] = []
     f = (box.low, box.high)
     tried = box.sample(_SAMPLES) if solve and box.bounded else None

@@ -57,6 +57,7 @@ class BoxBounds:
         """Ranges with those of units that may bend made narrower: first of f, then of d where f still bends."""
         layer = self.layers[number]
         units = np.flatnonzero(~ranges.straight(layer))
+        # f first: where f no longer bends, neither network may, and the difference needs no lines of its own.
         ranges = Ranges(self._both(number, ranges.f, units, False, deadline), ranges.d, layer.positive_g)
         units = np.flatnonzero(~ranges.straight(layer))
         return Ranges(ranges.f, self._both(number, ranges.d, units, True, deadline), layer.positive_g)
@@ -155,6 +156,7 @@ def _divided(
     """Branch and bound on few inputs: whether every part is proved, bounds [C], and how many parts were bounded."""
     question, closed, parts = hunt.question, torch.zeros_like(at_most), 1
     waiting = [(_missing(question, at_most, box, hunt), 0, box.low, box.high, at_most)]
+    # Invariant: the boxes that wait and those whose bounds went into `closed` cover the domain.
     while waiting and not (deadline.passed or hunt.refuted):
         _, _, low, high, above = heapq.heappop(waiting)
         middle = 0.5 * low + 0.5 * high

@@ -70,6 +70,8 @@ def same_function(
         compile_bounds()
     question = Deciding(first, second, domain, tolerance, budget, seed, deadline)
     comparison = question.first_look()
+    # Proofs that explain come first (a permutation, a normal form), then bounds, then what may take all the time left.
+    # A method that runs out of time leaves what it learnt in `question`: a later one, or the record, uses it.
     methods = () if comparison else (
         question.related, question.different_on_samples, *question.cheap, question.different_by_search,
         question.bounded_by, question.divided, question.exact,

@@ -34,6 +34,7 @@ def collapsed(layers: list[Layer]) -> list[Layer]:
     >>> [layer.w.tolist() for layer in collapsed(split)], collapsed(split)[0].b.tolist()
     ([[[3.0]], [[1.0]]], [1.5])
     """
+    # Invariant: no pair below `at` can be joined; a join may make the next one possible, so `at` stays.
     at = 0
     while at + 2 < len(layers):
         joined = _one(layers[at], layers[at + 1])

@@ -77,6 +77,7 @@ def _placed(
     """Layer by layer: the units that resemble each other, given the places below, and the weights between places."""
     below = _one_by_one(f[0].w.shape[1], g[0].w.shape[1])
     sizes = None if reach is None else (reach, reach)
+    # Invariant: `below` says which units stand in the places of the layer below, so that weights can be compared.
     new_f, new_g = list[Layer](), list[Layer]()
     for number, (a, b) in enumerate(zip(f, g, strict=True), 1):
         deadline.check()

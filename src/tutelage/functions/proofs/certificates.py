@@ -164,6 +164,8 @@ def _holds(box: tuple[Row, Row], low: Row, high: Row) -> bool:
 
 def _cover(boxes: list[tuple[Row, Row]], low: Row, high: Row) -> bool:
     """Whether boxes that came from halving a box cover it: they are cut at a middle again until one is met."""
+    # Invariant: the domain is covered if every entry of the stack is covered by its own boxes; a cut at which no box is
+    # cut in two leaves nothing out.
     stack = [(low, high, boxes)]
     while stack:
         a, b, inside = stack.pop()

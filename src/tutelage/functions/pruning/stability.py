@@ -16,6 +16,7 @@ from tutelage.functions.bounds.branch_units import branch
 from tutelage.functions.checks import bias
 from tutelage.functions.domain import Domain
 from tutelage.functions.relaxations import Interval
+from tutelage.functions.search.hunt import ascent, gradient
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear
 from tutelage.printing import printed
@@ -120,20 +121,24 @@ def _ascended(network: Network, layer: int, x: Tensor, units: Tensor, sign: int,
     """The largest sign * u of each unit found from its own point [k, d]: steps to corners, then shorter ones: [k]."""
     low, high = ends
     row = torch.arange(len(units))
+    best = torch.zeros(len(units), dtype=torch.float64)
+
+    def look(points: Tensor) -> Tensor:
+        return sign * _values(network, layer, points)[row, units]
+
+    def watched(points: Tensor) -> Tensor:
+        there = look(points)
+        best.copy_(torch.maximum(best, there))
+        return there
+
+    def into(points: Tensor) -> Tensor:
+        return torch.minimum(torch.maximum(points, low), high)
+
     step = (high - low).expand_as(x)
-    best = sign * _values(network, layer, x)[row, units]
-    for _ in range(_STEPS):
-        at = x.detach().requires_grad_()
-        with torch.enable_grad():
-            (slope,) = torch.autograd.grad((sign * _values(network, layer, at)[row, units]).sum(), at)
-        moved = torch.minimum(torch.maximum(x + step * slope.sign(), low), high)
-        value = sign * _values(network, layer, moved)[row, units]
-        better = (value > best).unsqueeze(1)
-        x, step = torch.where(better, moved, x), torch.where(better, step, step / 2)
-        best = torch.maximum(best, value)
-        if (best > 0).all():
-            break
-    return best
+    _, value = ascent(
+        x, look(x), step, _STEPS, watched, lambda at: gradient(look, at), into, lambda: bool((best > 0).all())
+    )
+    return value
 
 
 def _branched(

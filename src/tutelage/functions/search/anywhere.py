@@ -9,7 +9,7 @@ from tutelage import draws
 from tutelage.deadline import NEVER, Deadline, OutOfTime
 from tutelage.functions.domain import Domain
 from tutelage.functions.pieces.counts import chords
-from tutelage.functions.search.hunt import ascent, corners, crossings, inside
+from tutelage.functions.search.hunt import ascent, corners, crossings, gradient, inside
 from tutelage.networks import Network, outputs
 
 SAMPLES = 2048
@@ -77,9 +77,7 @@ def searched(
         ascent(at, known, step.expand_as(at), _CLIMB, look, slope, lambda x: inside(x, domain), stop)
 
     def slope(points: Tensor) -> Tensor:
-        at = points.detach().requires_grad_()
-        with torch.enable_grad():
-            return torch.autograd.grad(difference_at(first, second, at, bounded).sum(), at)[0]
+        return gradient(lambda at: difference_at(first, second, at, bounded), points)
 
     def stop() -> bool:
         deadline.check()

@@ -58,6 +58,7 @@ def crossings(network: Network, points: Tensor, domain: Domain | None, most: int
     for layer, width in enumerate(network.widths[1:-1]):
         units = torch.arange(min(width, most)).repeat_interleave(_EACH)
         x = starts[torch.arange(len(units)) % len(starts)]
+        # Newton's method on a piecewise linear function: exact once the last piece is met.
         for _ in range(_NEWTON):
             u, slope = _unit(network, layer, units, x)
             step = torch.where(slope.square().sum(1) > 0, u / slope.square().sum(1), 0)
@@ -90,17 +91,27 @@ def ascent(
     slope: Callable[[Tensor], Tensor],
     into: Callable[[Tensor], Tensor],
     stop: Callable[[], bool] = lambda: False,
-) -> Tensor:
-    """Steps along the sign of the gradient from points [N, d] of values [N], kept where they gain, else halved."""
+) -> tuple[Tensor, Tensor]:
+    """Steps along the sign of the gradient from points [..., d] of values [...], kept where they gain, else halved."""
+    # Signs instead of gradients, since in a piecewise linear function the length of a gradient says nothing about how
+    # far the piece reaches. Invariant: value[i] is the value at x[i], and never falls.
     for _ in range(steps):
         if stop():
             break
         moved = into(x + step * slope(x).sign())
         there = look(moved)
-        better = (there > value).unsqueeze(1)
+        better = (there > value).unsqueeze(-1)
         x, step = torch.where(better, moved, x), torch.where(better, step, step / 2)
         value = torch.maximum(value, there)
-    return x
+    return x, value
+
+
+def gradient(function: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
+    """The gradient at every point of a function of points [..., d]."""
+    at = points.detach().requires_grad_()
+    with torch.enable_grad():
+        (slope,) = torch.autograd.grad(function(at).sum(), at)
+    return slope
 
 
 class Hunt:
@@ -143,10 +154,7 @@ class Hunt:
 
     def slope(self, points: Tensor) -> Tensor:
         """The gradient [N, d] of the excess at points."""
-        at = points.detach().requires_grad_()
-        with torch.enable_grad():
-            (slope,) = torch.autograd.grad(self.question.excess(*self.values(at)).sum(), at)
-        return slope
+        return gradient(lambda at: self.question.excess(*self.values(at)), points)
 
     def look(self, points: Tensor) -> Tensor:
         """Evaluate at points [N, d] of the box; their excess [N], minus infinity outside a polytope."""
@@ -224,6 +232,8 @@ class Hunt:
         at_once = torch.cat([part[:first] for part in whole])
         self._remember(at_once, self.look(at_once))
         more = [part[first:] for part in whole]
+        # From cheap to dear, so that a limit leaves out what costs most per point; an ascent starts from the best of
+        # all points before it.
         stages = [
             ("random points", lambda: iter([more[1]])),
             ("corners", lambda: iter([more[2], self.unit_corners(most)])),

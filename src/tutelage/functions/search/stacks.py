@@ -8,6 +8,7 @@ from torch import Tensor
 from tutelage.deadline import NEVER, Deadline, rows_at_a_time
 from tutelage.functions.checks import points_for
 from tutelage.functions.domain import Domain
+from tutelage.functions.search.hunt import ascent, gradient
 from tutelage.networks import Network, outputs
 from tutelage.printing import printed
 
@@ -81,18 +82,14 @@ def _difference(first: Network, second: Network, x: Tensor) -> Tensor:
 def _climb(
     first: Network, second: Network, box: Domain, x: Tensor, value: Tensor, deadline: Deadline
 ) -> tuple[Tensor, Tensor]:
-    """Steps along the sign of the gradient, kept where they gain and halved where they do not."""
     low, high = box.low.unsqueeze(1), box.high.unsqueeze(1)
+
+    def look(points: Tensor) -> Tensor:
+        return _difference(first, second, points)
+
+    def into(points: Tensor) -> Tensor:
+        return torch.minimum(torch.maximum(points, low), high)
+
     step = (high - low).expand_as(x) / 4
-    for _ in range(_CLIMB):
-        if deadline.passed:
-            break
-        at = x.detach().requires_grad_()
-        with torch.enable_grad():
-            (slope,) = torch.autograd.grad(_difference(first, second, at).sum(), at)
-        moved = torch.minimum(torch.maximum(x + step * slope.sign(), low), high)
-        there = _difference(first, second, moved)
-        better = (there > value).unsqueeze(2)
-        x, step = torch.where(better, moved, x), torch.where(better, step, step / 2)
-        value = torch.maximum(value, there)
+    x, value = ascent(x, value, step, _CLIMB, look, lambda at: gradient(look, at), into, lambda: deadline.passed)
     return value, x
