@@ -15,7 +15,7 @@ import tutelage as tt
 
 torch.manual_seed(0)
 mine = nn.Sequential(nn.Linear(10, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 3)).eval()
-teacher = tt.networks.from_module(mine)  # the batch norm is folded into the layer before it
+teacher = tt.networks.from_module(mine).to(dtype=torch.float32)  # folding the batch norm gives float64
 
 inputs = tt.inputs.Gaussian(train=2_000, evaluate=1_000).draw(teacher, seeds=[0])
 students = tt.students.UniformFanIn(width_factor=3).build(teacher, seeds=[0])

@@ -21,7 +21,7 @@ from tutelage.studies import STUDIES, Measured, Plan
 from tutelage.studies.reproduce import distinct_experiments
 
 RECORD = Path(__file__).with_name("record.json")
-CLOSE = 0.02
+CLOSE = 0.05
 """Relative to the size of the values. Machines round differently, and training spreads that; a changed sign, a sum for
 a difference or another quantile move a statistic by more."""
 SENSITIVE = {
@@ -81,7 +81,7 @@ def _close(name: str, now: Summary | None, before: Summary | None) -> bool:
         return False
     if name in SENSITIVE:
         return True
-    room = CLOSE * (abs(before[1]) + before[2]) + 1e-12
+    room = CLOSE * (abs(before[1]) + before[2]) + 1e-7
     return all(math.isclose(a, b, rel_tol=CLOSE, abs_tol=room) for a, b in zip(now[1:], before[1:], strict=True))
 
 

@@ -34,7 +34,7 @@ def test_a_study_that_is_gone_leaves_the_record():
 
 def test_a_difference_is_seen():
     before = {"a": {"x": [3, 0.5, 0.1]}, "b": {}}
-    assert not record.differences("s", {"a": {"x": [3, 0.505, 0.1]}, "b": {}}, before)
+    assert not record.differences("s", {"a": {"x": [3, 0.51, 0.1]}, "b": {}}, before)
     for changed in ({"x": [3, -0.5, 0.1]}, {"x": [2, 0.5, 0.1]}, {"x": [3, 0.5, 0.2]}, {}, {"y": [3, 0.5, 0.1]}):
         assert record.differences("s", {"a": changed, "b": {}}, before)
     assert record.differences("s", {"a": before["a"]}, before) == ["s: the claim 'b' is gone"]

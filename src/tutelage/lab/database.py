@@ -10,6 +10,7 @@ parse tree must be of a known kind (:func:`check_read_only`).
 """
 
 import json
+import os
 import re
 import resource
 from collections.abc import Iterable, Iterator
@@ -36,6 +37,7 @@ _TABLES_OF_NUMBERS = {"range", "generate_series", "unnest", "repeat"}
 _DENIED = {"getenv", "write_log", "getvariable", "nextval", "query", "query_table"}
 
 _LIMITED = Lock()
+_STACK = 2 << 20  # bytes of a thread's stack where the system sets no limit of its own
 
 
 def identifier(name: str) -> str:
@@ -85,7 +87,8 @@ def limited(more: int) -> Iterator[None]:
     """Let this process take at most so many bytes more than it has; what needs more than that is not allocated.
 
     Libraries in C limit what they count themselves, and much of what they allocate they do not count. So the limit is
-    that of the system, for the whole process, and one at a time. Linux alone counts all memory towards it.
+    that of the system, for the whole process, and one at a time. Linux alone counts all memory towards it; the stacks
+    of the threads that DuckDB starts, one per core, count as well, and are room beside the limit.
     """
     with _LIMITED:
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -94,12 +97,18 @@ def limited(more: int) -> Iterator[None]:
         except (OSError, ValueError, IndexError):
             yield
             return
-        most = pages * resource.getpagesize() + more
+        most = pages * resource.getpagesize() + more + _stacks()
         resource.setrlimit(resource.RLIMIT_DATA, (most if soft == resource.RLIM_INFINITY else min(most, soft), hard))
         try:
             yield
         finally:
             resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _stacks() -> int:
+    """Bytes for the stacks of one thread per core and of the one that waits for them."""
+    each = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    return (2 + (os.cpu_count() or 1)) * (_STACK if each == resource.RLIM_INFINITY else min(each, 8 * _STACK))
 
 
 def check_read_only(sql: str) -> None:
