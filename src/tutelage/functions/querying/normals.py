@@ -11,7 +11,10 @@ from tutelage.functions.querying.oracle import Oracle
 _STEPS = (0.5, 0.1, 0.02, 0.004)  # of a difference, as shares of the room on one side of a fold, tried in turn
 _REPEATED = 32  # differences along each axis where noise leaves one too inexact
 _ASIDE = 0.41  # of the way to the next bend; halfway, folds on both sides could cancel out
-_COARSEST, _NOISY = 1e-2, 0.15  # normals with a larger error are not used
+_COARSEST, _NOISY = 1e-2, 0.15  # normals with a larger error are not used; in noise, bends have to make them exact
+_FLATNESS, _SECOND = 1e-6, 30  # of a second singular value, as a share of the first and in errors: two folds met there
+_RANK = 1e-9  # singular values below this share of the largest are rounding
+_SHORTEST = 0.6  # share of the step at which repeated differences begin: shorter ones tell less
 _ELEMENTS = 20_000_000  # numbers in the points of one question
 
 
@@ -52,7 +55,7 @@ def with_normals(oracle: Oracle, known: Known, lines: Lines, knot: np.ndarray) -
     if axes is not None:
         normals = np.einsum("pr,prd->pd", normals, axes)
     error = worst / np.maximum(size, 1e-300) * dimension
-    keep = (error < (_NOISY if oracle.noise else _COARSEST)) & (second <= 1e-6 * size + 30 * worst)
+    keep = (error < (_NOISY if oracle.noise else _COARSEST)) & (second <= _FLATNESS * size + _SECOND * worst)
     return FoldPoints(points[keep], normals[keep], error[keep], knot[keep])
 
 
@@ -63,7 +66,7 @@ def moving_axes(known: Known, points: np.ndarray) -> np.ndarray | None:
         return None
     slope = pushed(known, region(known, points), np.broadcast_to(np.eye(d), (p, d, d)))[1]
     left, s, _ = np.linalg.svd(slope, full_matrices=False)
-    rank = max(1, int((s > 1e-9 * s[:, :1]).sum(1).max(initial=1)))
+    rank = max(1, int((s > _RANK * s[:, :1]).sum(1).max(initial=1)))
     return left[:, :, :rank].transpose(0, 2, 1)
 
 
@@ -99,7 +102,7 @@ def _averaged(oracle: Oracle, points: np.ndarray, step: np.ndarray, axes: np.nda
     """Slopes [N, C, r] around points where the function is linear within steps [N] along all axes, from many values."""
     n, d = points.shape
     moves = np.broadcast_to(np.eye(d), (n, d, d)) if axes is None else axes
-    shares, total = np.linspace(0.6, 1.0, _REPEATED), np.zeros((n, oracle.outputs, moves.shape[1]))
+    shares, total = np.linspace(_SHORTEST, 1.0, _REPEATED), np.zeros((n, oracle.outputs, moves.shape[1]))
     for share in shares:  # other places each time: the error of a value may be the same whenever it is asked for
         far = (share * step)[:, None, None] * moves
         at = points[:, None] + np.concatenate([far, -far], axis=1)

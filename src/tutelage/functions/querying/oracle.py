@@ -14,6 +14,8 @@ from tutelage.functions.checks import as_number
 ROUNDING = 1e-14
 """What double precision leaves open of a network's value, as a share of the largest value met."""
 
+_NOISE_ROOM = 2  # over the noise: told bounds hold, measured ones nearly always; more room hides small bends
+_ROUNDING_ROOM = 8  # over rounding, which grows with the depth of the network: it hides nothing that matters
 _ROWS = 1 << 17  # points sent in one call
 _CALL = 0.5  # seconds that a call may take, by the speed of the last one
 _TRIAL, _FEW = 256, 64  # points of the first call, and the fewest that tell the speed
@@ -71,7 +73,12 @@ class Oracle:
     @property
     def allowed(self) -> float:
         """What a value may be off by, with room for a noise that was told or measured too small."""
-        return max(2 * self.noise, 8 * ROUNDING * self.largest)
+        return max(_NOISE_ROOM * self.noise, _ROUNDING_ROOM * ROUNDING * self.largest)
+
+    @property
+    def clear(self) -> float:
+        """A change of values that no error makes, and that tests of a bend can build on."""
+        return 12.5 * self.allowed
 
     def values(self, points: np.ndarray) -> np.ndarray:
         """[N, d] -> [N, C]."""

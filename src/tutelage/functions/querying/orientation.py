@@ -2,6 +2,14 @@
 
 A unit k above a layer reads sum_i alpha_ki |u_i| + beta_k z + const with beta_k = sum_i s_i alpha_ki w_i + (what units
 that are always active add): linear equations in the signs s. The signs that leave fewest units always active are taken.
+
+Weights that a unit's own fold leaves open, and how the units above tell them.
+
+Where the fold of unit k never meets the part of the box in which a direction g of its input moves, the weight p along g
+stays open: u_k has one sign there, sigma. Any p that keeps this sign gives the same |u_k| up to a multiple of g, which
+the units above carry in what they read of the layer's input. A reader with coefficient alpha_k of |u_k| then has
+alpha_k ((s_k + sigma) p - sigma p') g in its linear part, with p' the weight taken in place of p: linear equations in
+the signs s and one number per open weight, whatever the number of readers.
 """
 
 from dataclasses import dataclass
@@ -9,12 +17,62 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from tutelage.functions.querying.known import Layer
-from tutelage.functions.querying.open_weights import OpenWeights
+from tutelage.functions.querying.known import Known, Layer, open_directions
+from tutelage.functions.querying.unit_search import FoundUnits
 
+_RANK = 1e-9  # singular values and shares below are rounding: equations and open weights are exact where folds are
+_PRESENT = 1e-6  # share of an equation below which a sign does not occur in it: the folds are known to about 1e-7
+_SIGN = 1e-2  # how far from -1 and 1 a solution of consistent equations may be: a wrong reader gives any number
+_READS = 1e-4  # share of a reader's coefficients above which it depends on a unit whose side is known
+_BEYOND = 1.2  # how much more than needed an open weight is taken, so that no fold appears between the samples
+_SLACK = 10  # tolerances that readers together may leave: errors of many folds add up
 _SEARCHED = 18  # signs left open by linear equations that are tried out
 _STARTS = 4  # readers from which those that agree are gathered
 _ALL = 11  # signs of which all choices are tried where some units are always active
+
+
+@dataclass(frozen=True, eq=False)
+class OpenWeights:
+    """Q open weights: unit int [Q], direction [Q, m] over the features the unit reads, side [Q] of the unit where the
+    direction moves (-1 or 1), and the weight taken in place [Q].
+    """
+
+    unit: np.ndarray
+    direction: np.ndarray
+    side: np.ndarray
+    taken: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+
+def nothing_open(features: int) -> OpenWeights:
+    """No open weights of units that read so many features."""
+    return OpenWeights(np.zeros(0, int), np.zeros((0, features)), np.zeros(0), np.zeros(0))
+
+
+def filled(known: Known, units: FoundUnits, phi: np.ndarray) -> tuple[np.ndarray, OpenWeights]:
+    """Coefficients theta [K, m] of units whose open weights add no fold at samples phi [N, m], and these weights."""
+    theta, rows = units.theta.copy(), []
+    for k, basis in enumerate(units.bases):
+        if len(basis) == theta.shape[1]:
+            continue
+        for direction in open_directions(known, basis):
+            g = phi @ direction
+            moving = np.abs(g) > _RANK * np.linalg.norm(phi, axis=1)
+            if not moving.any():
+                continue
+            base = phi[moving] @ theta[k]
+            g = g[moving]
+            nearest = np.argsort(np.abs(g))[: max(1, len(g) // 10)]
+            side = 1.0 if np.sign(base[nearest]).sum() >= 0 else -1.0
+            wanting = np.where(side * base < 0, -side * base / g, 0.0)
+            taken = _BEYOND * side * max(0.0, float((side * wanting).max()))
+            theta[k] += taken * direction
+            rows.append((k, direction, side, taken))
+    if not rows:
+        return theta, nothing_open(theta.shape[1])
+    return theta, OpenWeights(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +129,11 @@ def by_equations(
     system, y = _system(blocks)
     a, p = system[:, :n], system[:, n:]
     u, s, _ = np.linalg.svd(p, full_matrices=True)
-    clear = u[:, int((s > 1e-9 * max(1.0, s.max(initial=0.0))).sum()) :].T
+    clear = u[:, int((s > _RANK * max(1.0, s.max(initial=0.0))).sum()) :].T
     signs = _solved(clear @ a, clear @ y, tolerance)
-    more = np.linalg.lstsq(p, y - a @ signs, rcond=1e-9)[0] if p.shape[1] else np.zeros(0)
+    more = np.linalg.lstsq(p, y - a @ signs, rcond=_RANK)[0] if p.shape[1] else np.zeros(0)
     rest = a @ signs + p @ more - y
-    return (signs, more) if np.linalg.norm(rest) <= 10 * tolerance * _scale(theta, bases) else None
+    return (signs, more) if np.linalg.norm(rest) <= _SLACK * tolerance * _scale(theta, bases) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +155,7 @@ def agreement(
     blocks = _blocks(layer, open_weights, theta, bases)
     order = sorted((k for k in range(len(blocks)) if len(blocks[k].y)), key=lambda k: -len(blocks[k].y))
     best, most = None, 0
+    # invariant: `chosen` are readers that no contradiction shows between; readers with most equations come first
     for first in order[:_STARTS]:
         chosen: list[int] = []
         for k in (first, *order):
@@ -113,31 +172,31 @@ def agreement(
 def _contradictory(blocks: list[Block], tolerance: float) -> bool:
     """Whether no signs solve the equations, as far as these determine them."""
     system, y = _system(blocks)
-    present = np.linalg.norm(system, axis=0) > 1e-6
-    solution, _, rank, _ = np.linalg.lstsq(system[:, present], y, rcond=1e-6)
-    if np.linalg.norm(system[:, present] @ solution - y) > 10 * tolerance * np.linalg.norm(y):
+    present = np.linalg.norm(system, axis=0) > _PRESENT
+    solution, _, rank, _ = np.linalg.lstsq(system[:, present], y, rcond=_PRESENT)
+    if np.linalg.norm(system[:, present] @ solution - y) > _SLACK * tolerance * np.linalg.norm(y):
         return True
     signs = solution[: int(present[: len(blocks[0].hidden)].sum())]
-    return rank == present.sum() and bool(np.abs(np.abs(signs) - 1).max(initial=0.0) > 1e-2)
+    return rank == present.sum() and bool(np.abs(np.abs(signs) - 1).max(initial=0.0) > _SIGN)
 
 
 def _only(blocks: list[Block], tolerance: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Signs and additions by open weights if the equations have one solution, and more of them than unknowns."""
     system, y = _system(blocks)
     n = len(blocks[0].hidden)
-    present = np.linalg.norm(system, axis=0) > 1e-6
+    present = np.linalg.norm(system, axis=0) > _PRESENT
     if (
         not present[n:].all()
         or len(y) <= present.sum()
-        or np.linalg.matrix_rank(system[:, present], rtol=1e-6) < present.sum()
+        or np.linalg.matrix_rank(system[:, present], rtol=_PRESENT) < present.sum()
     ):
         return None
     signs = np.zeros(n)
-    solution = np.linalg.lstsq(system[:, present], y, rcond=1e-6)[0]
+    solution = np.linalg.lstsq(system[:, present], y, rcond=_PRESENT)[0]
     signs[present[:n]] = np.where(solution[: int(present[:n].sum())] < 0, -1.0, 1.0)
     a, p = system[:, :n], system[:, n:]
-    more = np.linalg.lstsq(p, y - a @ signs, rcond=1e-9)[0]
-    if np.linalg.norm(a @ signs + p @ more - y) > 10 * tolerance * np.linalg.norm(y):
+    more = np.linalg.lstsq(p, y - a @ signs, rcond=_RANK)[0]
+    if np.linalg.norm(a @ signs + p @ more - y) > _SLACK * tolerance * np.linalg.norm(y):
         return None
     signs[~present[:n]] = _by_sides(blocks, signs, more)[~present[:n]]
     return (signs, more) if signs.all() else None
@@ -152,11 +211,11 @@ def _by_sides(blocks: list[Block], signs: np.ndarray, more: np.ndarray) -> np.nd
         rest = block.right - block.known @ signs - block.added @ more
         size = np.maximum(np.linalg.norm(block.columns, axis=0), 1e-300)
         _, s, v = np.linalg.svd(block.columns / size, full_matrices=True)
-        open_part = np.square(v[int((s > 1e-6).sum()) :]).sum(0)
-        reads = np.linalg.lstsq(block.columns / size, rest, rcond=1e-6)[0]
+        open_part = np.square(v[int((s > _PRESENT).sum()) :]).sum(0)
+        reads = np.linalg.lstsq(block.columns / size, rest, rcond=_PRESENT)[0]
         for place, unit in enumerate(np.flatnonzero(block.hidden)):
-            if block.side[unit] and open_part[place] < 1e-9:
-                active = abs(reads[place]) > 1e-4 * np.linalg.norm(block.right)
+            if block.side[unit] and open_part[place] < _RANK:
+                active = abs(reads[place]) > _READS * np.linalg.norm(block.right)
                 out[unit] = block.side[unit] if active else out[unit] or -block.side[unit]
     return out
 
@@ -180,14 +239,14 @@ def _blocks(layer: Layer, open_weights: OpenWeights, theta: np.ndarray, bases: t
 def _block(w: np.ndarray, b: np.ndarray, open_weights: OpenWeights, theta: np.ndarray, rows: np.ndarray) -> Block:
     n = w.shape[1]
     linear, extra = rows[:, n:-1] @ w + rows[:, -1:] * b, rows[:, n:] @ open_weights.direction.T
-    hidden = 1.0 - np.square(rows[:, :n]).sum(0) > 1e-9
+    hidden = 1.0 - np.square(rows[:, :n]).sum(0) > _RANK
     alpha = np.where(hidden, 0.0, theta[:n])
     free = np.concatenate([linear[:, hidden], extra[:, hidden[open_weights.unit]], rows[:, -1:]], axis=1)
     u, s, _ = np.linalg.svd(free, full_matrices=True)
-    clear = u[:, int((s > 1e-9).sum()) :].T
+    clear = u[:, int((s > _RANK).sum()) :].T
     known, added, right = linear * alpha, extra * alpha[open_weights.unit], rows @ theta - rows[:, :n] @ alpha
     size = np.linalg.norm(np.concatenate([np.ones((1, n)), w, b[None]]), axis=0)
-    ways = [np.linalg.norm(rows[:, :n] - side * linear, axis=0) < 1e-6 * size for side in (1.0, -1.0)]
+    ways = [np.linalg.norm(rows[:, :n] - side * linear, axis=0) < _PRESENT * size for side in (1.0, -1.0)]
     side = np.where(hidden, ways[0] * 1.0 - ways[1] * 1.0, 0.0)
     return Block(clear @ known, clear @ added, clear @ right, hidden, side, free, known, added, right)
 
@@ -220,13 +279,13 @@ def _fewest(w: np.ndarray, alpha: np.ndarray, beta: np.ndarray, signs: np.ndarra
 def _solved(system: np.ndarray, right: np.ndarray, tolerance: float) -> np.ndarray:
     """Signs that solve the equations, by least squares or, where these leave some open, by trying those out."""
     n = system.shape[1]
-    free = np.linalg.lstsq(system, right, rcond=1e-9)[0]
+    free = np.linalg.lstsq(system, right, rcond=_RANK)[0]
     rounded = np.where(free < 0, -1.0, 1.0)
     allowed = tolerance * (np.linalg.norm(system) + np.linalg.norm(right))
     if np.linalg.norm(system @ rounded - right) <= allowed:
         return rounded
     s, v = np.linalg.svd(system, full_matrices=True)[1:]
-    rank = int((s > 1e-9 * s[0]).sum()) if len(s) else 0
+    rank = int((s > _RANK * s[0]).sum()) if len(s) else 0
     if not 0 < n - rank <= _SEARCHED:
         return rounded
     kernel = v[rank:].T  # every solution is free + kernel c; n - rank chosen entries fix c

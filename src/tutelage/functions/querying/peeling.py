@@ -10,12 +10,14 @@ from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.known import Known, Layer, features, region
 from tutelage.functions.querying.lines import Lines, sample
-from tutelage.functions.querying.open_weights import filled, nothing_open
 from tutelage.functions.querying.oracle import Oracle, Spent
-from tutelage.functions.querying.orientation import Agreement, agreement, by_equations, by_readers
+from tutelage.functions.querying.orientation import Agreement, agreement, by_equations, by_readers, filled, nothing_open
 from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
 from tutelage.functions.querying.unit_search import FoundUnits, Rivals, explained, find_units
 
+_FLOOR = 0.05  # share of the largest error at which a fit ends: its root mean square is ten times as large in noise
+_LEVER = 100  # over the tolerance of normals, for coefficients that follow from many of them
+_FULL = 1e-13  # singular values below are rounding in the fit of the output layer
 _ATTEMPTS = 96  # starting points without a new unit before a layer is taken for complete
 _AGAIN = 16  # the same in later rounds, where deeper units were found
 _HOPELESS = 0.3  # a larger unexplained share is not polished
@@ -112,6 +114,8 @@ def peel(
     known, state, free = Known(), Peeled(()), lines.bend
     first = memory.unexplained(lines, setting) if memory.rounds else np.zeros(len(free), bool)
     best = _with_output(known, state, points, values, setting, oracle.rounding)
+    # invariant: `known` are right up to the signs of its top layer, and `best` is the network of the layers so far that
+    # explains most; a layer that explains no more is kept only as a step to the next
     for _ in range(most):
         if better is not None:
             better(best)
@@ -169,7 +173,7 @@ def _meetings(known: Known, points: np.ndarray) -> np.ndarray:
 def _last_steps(best: Peeled, points, values, setting: UnitSearchSetting, oracle: Oracle, enough: float) -> Peeled:
     """All weights polished at once, and the last hidden layer oriented anew with them."""
     rounding = oracle.rounding
-    layers = polished(best.layers, points, values, 0.05 * rounding, oracle.deadline)
+    layers = polished(best.layers, points, values, _FLOOR * rounding, oracle.deadline)
     share = _share(values - outputs(layers, points), values, rounding)
     best = replace(best, layers=layers, unexplained=share)
     again = _without_passing(best, points, values, setting, rounding)
@@ -221,7 +225,7 @@ def _next_layer(
         rivals=rivals,
     )
     if read.top is not None:  # a few readers settle the signs; all others are found more easily once these are known
-        settled = partial(_agreement, read, tolerance=100 * setting.tolerance)
+        settled = partial(_agreement, read, tolerance=_LEVER * setting.tolerance)
         units, free = search(read, free=bends, units=units, enough=lambda now: settled(now) is not None, tried=tried)
         agreed = settled(units) if len(units) else None
         if agreed is not None:
@@ -258,14 +262,14 @@ def _oriented(
     sure = units.determined if units.determined.any() else np.ones(len(units), bool)
     alpha, beta = units.theta[sure, :n], units.theta[sure, n:-1]
     left_open = known.open if known.open is not None else nothing_open(len(w) + 1)
-    solution = by_equations((w, b), left_open, units.theta, units.bases, 100 * setting.tolerance)
+    solution = by_equations((w, b), left_open, units.theta, units.bases, _LEVER * setting.tolerance)
     if solution is not None:
         return _signed(known, units, *solution)[0], state, _signed(known, units, *solution)[1]
-    signs, rest = by_readers(w, alpha, beta, 100 * setting.tolerance)
+    signs, rest = by_readers(w, alpha, beta, _LEVER * setting.tolerance)
     full = np.concatenate([w, b[None]])
     w, b = full[:-1] * signs, full[-1] * signs
     _, s, v = np.linalg.svd(rest, full_matrices=False)
-    rank = int((s > 100 * setting.tolerance * max(np.linalg.norm(beta), np.linalg.norm(alpha))).sum())
+    rank = int((s > _LEVER * setting.tolerance * max(np.linalg.norm(beta), np.linalg.norm(alpha))).sum())
     matrix = np.concatenate([np.eye(n), full * signs]) / 2
     if rank:
         ways = v[:rank].T
@@ -337,7 +341,7 @@ def _with_output(
 ) -> Peeled:
     """The layers with the output layer that fits the values best, and what it leaves unexplained."""
     phi = features(known, points)
-    theta = least_squares(phi, values, 1e-13)
+    theta = least_squares(phi, values, _FULL)
     unexplained = _share(values - phi @ theta, values, rounding)
     readers = FoundUnits(theta.T, (np.eye(phi.shape[1]),) * theta.shape[1])
     if known.top is not None:

@@ -1,21 +1,33 @@
 """The search of an identification in rounds: more lines, units from their bends, and a trial on fresh points."""
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
 
+from tutelage.errors import TutelageError
+from tutelage.files import write_atomically
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.checkpoint import keep, resumed
 from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.lines import Lines, look_along, no_lines, sample
 from tutelage.functions.querying.oracle import Oracle, Spent
 from tutelage.functions.querying.peeling import Memory, Peeled, peel
 from tutelage.functions.querying.polish import outputs as outputs_of
 
+_FORMAT = "tutelage-identification-3"
+_ASKED_AGAIN = 64  # stored points at which the black box must still give the stored values
+_ROUNDED = 1e-9  # share of the largest value by which answers in batches of other sizes may differ
 _EXACT = 1e-7  # a smaller unexplained share means that all folds are found
+_UNEXPLAINED = 10  # the same in multiples of the noise: all weights fitted leave about half the noise
+_PER_NOISE = 1e4  # error of normals over that of values: differences over a hundredth of the box lose two digits twice
+_LOOSEST = 1e-3  # cap of that error: normals that are worse are made exact by bends, or not used
+_BAD = 1e-2  # share of the largest error above which a point starts a line
 _PARTS = 12  # share of the lines that is tried first
 _NEARLY = 0.1  # with a smaller unexplained share, few lines at a time are added where the rest is largest
 _TRIALS = 4_000  # fresh points on which what is found is tried after every round
@@ -43,7 +55,7 @@ class SearchRounds:
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        self.pool, self.lines = resumed(self.checkpoint, self.about, self.asked)
+        self.pool, self.lines = _resumed(self.checkpoint, self.about, self.asked)
         self.bad = np.zeros((0, self.asked.inputs))
         self.draw = QueryDraws(self.seed)
 
@@ -55,6 +67,7 @@ class SearchRounds:
     def run(self, lines: int, widths: tuple[int, ...] | None, progress: Callable[[float], None] | None) -> None:
         """Rounds until all is explained, all lines are asked, or a limit is reached."""
         target = max(self.lines, lines // _PARTS, 1)
+        # invariant: `peeled` is the best network of all rounds, by its largest error on fresh points
         while True:
             try:
                 peeled = self._round(target)
@@ -73,7 +86,7 @@ class SearchRounds:
             start, end = _chords(self.bad, low, high, target - self.lines, self.lines, seed)
             more = look_along(asked, start, end - start)
             self.pool, self.lines = more if self.pool is None else self.pool.joined(more), target
-            keep(self.checkpoint, self.about, self.pool, self.lines, asked)
+            _keep(self.checkpoint, self.about, self.pool, self.lines, asked)
         assert self.pool is not None
         now, before = self._peeled(), self.peeled
         if before is None or now.unexplained < before.unexplained:
@@ -119,7 +132,7 @@ class SearchRounds:
 
 def enough(asked: Oracle) -> float:
     """The unexplained share at which the search ends."""
-    return max(_EXACT, 10 * asked.noise / max(asked.largest, 1e-300))
+    return max(_EXACT, _UNEXPLAINED * asked.noise / max(asked.largest, 1e-300))
 
 
 def _better(
@@ -137,7 +150,7 @@ def _better(
             peeled, rest = before, other
     if rest.max() <= 10 * enough(asked) * max(float((values - values.mean(0)).std()), asked.rounding):
         return peeled, trial[:0]
-    return peeled, trial[np.argsort(-rest)][: int((rest > 1e-2 * rest.max()).sum())]
+    return peeled, trial[np.argsort(-rest)][: int((rest > _BAD * rest.max()).sum())]
 
 
 def _chords(bad: np.ndarray, low, high, count: int, first: int, seed: int):
@@ -153,9 +166,48 @@ def _setting(asked: Oracle, pool: Lines, low: np.ndarray, high: np.ndarray) -> U
     """Tolerances from the rounding or noise of the values, over steps of a hundredth of the box."""
     size = float(np.linalg.norm(high - low)) / 2
     spread = max(float(pool.values.std()) if len(pool.values) else 0.0, 1e-300)
-    return UnitSearchSetting(low, high, size, min(max(1e-7, 1e4 * asked.noise / spread), 1e-3))
+    return UnitSearchSetting(low, high, size, min(max(_EXACT, _PER_NOISE * asked.noise / spread), _LOOSEST))
 
 
 def _wide_enough(peeled: Peeled, widths: tuple[int, ...] | None) -> bool:
     units = [w.shape[1] - p for (w, _), p in zip(peeled.layers[:-1], peeled.passing, strict=True)]
     return widths is None or all(f >= w for f, w in zip(units, widths, strict=False))
+
+
+def _keep(path: str | Path | None, about: dict[str, Any], pool: Lines, lines: int, asked: Oracle) -> None:
+    """Write what was asked so far; the file is complete or absent."""
+    if path is None:
+        return
+    text = json.dumps(about | {"format": _FORMAT, "lines": lines, "queries": asked.queries, "largest": asked.largest})
+    write_atomically(Path(path), to_bytes(pool.arrays(), metadata={"tutelage": text}))
+
+
+def _resumed(path: str | Path | None, about: dict[str, Any], asked: Oracle) -> tuple[Lines | None, int]:
+    """The fold points of an earlier call with the same settings, about the same function."""
+    if path is None or not Path(path).exists():
+        return None, 0
+    try:
+        with safe_open(path, framework="np") as file:
+            kept = json.loads((file.metadata() or {}).get("tutelage", "{}"))
+            if kept.get("format") != _FORMAT or any(kept.get(k) != v for k, v in about.items()):
+                raise TutelageError(
+                    f"{path} is not a checkpoint of this call: give another file, or the settings it has"
+                )
+            pool = Lines(**{f.name: file.get_tensor(f.name) for f in fields(Lines)})
+    except (SafetensorError, OSError) as error:
+        raise TutelageError(f"{path} is not a checkpoint ({error}): give another file") from None
+    asked.queries, asked.largest = kept["queries"], kept["largest"]
+    with suppress(Spent):
+        _ask_again(path, pool, asked)
+    return pool, kept["lines"]
+
+
+def _ask_again(path: str | Path, pool: Lines, asked: Oracle) -> None:
+    """Raise an error where the black box no longer gives the stored values."""
+    some = slice(None, None, len(pool.points) // _ASKED_AGAIN + 1)
+    apart = float(np.abs(asked.values(pool.points[some]) - pool.values[some]).max(initial=0.0))
+    if apart > 2 * asked.noise + _ROUNDED * asked.largest:
+        raise TutelageError(
+            f"{path} has the answers of another function, which differ by up to {apart:.2g}: give another checkpoint, "
+            "or remove this one"
+        )

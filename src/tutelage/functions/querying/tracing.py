@@ -12,12 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutelage.functions.querying._stream import QueryDraws
-from tutelage.functions.querying.breakpoints import bends
 from tutelage.functions.querying.known import Known, Region, features, kappas, pushed, region, unit_slopes
+from tutelage.functions.querying.lines import bends
 from tutelage.functions.querying.normals import FoldPoints, moving_axes
 from tutelage.functions.querying.oracle import Oracle
 
 _DIRECTIONS = 24  # drawn at every step, besides those towards units not crossed so far
+_SOLVED = 1e-7  # singular values of the first equations below this share of the largest leave a direction open
+_GAP = 1e-6  # least way between two crossings: nearer ones happen at once as far as values tell
+_VANISHED = 1e-12  # squared length of a normal beyond a crossing that is none
+_LENGTH = 1e-9  # least length of a direction along a fold
+_BEFORE_NEXT = 0.3  # of the way from a crossing to the next one that is gone beyond it
+_SCATTER = 0.3  # of directions towards a unit: straight ones fail again where they failed once
+_AT_HALF = 0.05  # half width, as a share of the step, in which the second bend is looked for half as far beyond
+_SMALLER = 0.2  # by which the surroundings of a bend shrink where its sides are bent
 _CHECKED = 6  # crossings between checks whether a fold can be one of the next layer
 _STEPS = 300  # crossings at most
 _BARREN = 50  # crossings in a row that tell nothing new before a fold is left
@@ -27,6 +35,7 @@ _STEP = 0.004  # largest step beyond a crossing, as a share of the box's side; n
 _SHALLOW = 1e-4  # least room beyond a crossing that is measured, as a share of the box's side
 _NEAR = 0.01  # how near a bend must be to where it is expected, as a share of what is seen around it
 _NEW = 1e-4  # share of a crossing's kappa that must be new for the crossing to tell something
+_NEW_IN_NOISE, _NEW_AT_MOST = 1e4, 1e-2  # the same per noise: the error of a coefficient is divided by this share
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +93,7 @@ class _Tracing:
         rows = np.concatenate([slope, features(self.known, self.x)[:, None] / scale], axis=1)
         right = np.concatenate([np.einsum("prd,pd->pr", axes, self.n), np.zeros((p, 1))], axis=1)
         u, s, v = np.linalg.svd(rows, full_matrices=False)
-        sound = s > 1e-7 * s[:, :1]
+        sound = s > _SOLVED * s[:, :1]
         share = np.where(sound, np.einsum("pjr,pj->pr", u, right) / np.where(sound, s, 1.0), 0.0)
         self.theta = np.einsum("pr,prm->pm", share, v)
         self.basis = np.zeros((p, self.m, self.m))
@@ -92,6 +101,8 @@ class _Tracing:
         self.basis[:, : s.shape[1]] = v * sound[..., None]
 
     def done(self, doubt: Doubt | None) -> Traced:
+        # invariant: theta is right on the span of the first `rank` rows of its basis, and x lies on its fold; a
+        # crossing adds a row or leaves both as they are
         for step in range(_STEPS):
             active = np.flatnonzero(self._going())
             if not len(active):
@@ -113,7 +124,7 @@ class _Tracing:
         kappa = kappas(self.known, at, self.x.shape[1])
         new = self._new(active, kappa)
         size = np.linalg.norm(kappa, axis=2)
-        share = min(max(_NEW, 1e4 * self.oracle.rounding / max(self.oracle.largest, 1e-300)), 1e-2)
+        share = min(max(_NEW, _NEW_IN_NOISE * self.oracle.rounding / max(self.oracle.largest, 1e-300)), _NEW_AT_MOST)
         fresh = np.linalg.norm(new, axis=2) > share * np.maximum(size, 1e-300)
         plan = self._plan(active, at, fresh)
         self.barren[active] += 1
@@ -140,7 +151,7 @@ class _Tracing:
     def _new(self, active: np.ndarray, kappa: np.ndarray) -> np.ndarray:
         """The part of every kappa [P, K, m] outside what is determined."""
         basis = self.basis[active]
-        for _ in range(2):  # twice is exact to rounding
+        for _ in range(2):  # Gram-Schmidt loses digits once and is exact to rounding done twice
             kappa = kappa - (kappa @ basis.transpose(0, 2, 1)) @ basis
         return kappa
 
@@ -175,7 +186,7 @@ class _Tracing:
         np.put_along_axis(time, unit[..., None], np.inf, 2)
         gap = np.minimum(time.min(2), wall) - first
         depth = gap * np.abs(np.take_along_axis(rate, unit[..., None], 2)[..., 0])
-        possible = (first < wall) & (gap > 1e-6) & (length[..., 0] > 1e-9)
+        possible = (first < wall) & (gap > _GAP) & (length[..., 0] > _LENGTH)
         open_units = fresh & ~self.blocked[active]
         telling = (
             np.take_along_axis(open_units, unit, 1) & possible & (gap > _SHALLOW * float((self.high - self.low).mean()))
@@ -191,7 +202,7 @@ class _Tracing:
             move[rows, best],
             unit[rows, best],
             np.where(ok, first[rows, best], np.inf),
-            np.where(ok, 0.3 * gap[rows, best], 0.0),
+            np.where(ok, _BEFORE_NEXT * gap[rows, best], 0.0),
         )
 
     def _directions(self, active: np.ndarray, at: Region, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -205,7 +216,7 @@ class _Tracing:
         towards = -np.sign(np.take_along_axis(at.units, aim, 1))[..., None] * slope
         towards /= np.maximum(np.linalg.norm(towards, axis=-1, keepdims=True), 1e-300)
         move = self.draw.standard_normal((p, _DIRECTIONS + count, d)) / d**0.5
-        move[:, _DIRECTIONS:] *= 0.3
+        move[:, _DIRECTIONS:] *= _SCATTER
         move[:, _DIRECTIONS:] += towards
         return move, np.concatenate([aim[:, np.arange(_DIRECTIONS) % count], aim], axis=1)
 
@@ -227,7 +238,7 @@ class _Tracing:
         expected[rows, plan.unit] = after.gates[rows, plan.unit]
         there = (after.gates == expected).all(1) & (after.gates[rows, plan.unit] != before.gates[rows, plan.unit])
         inside = ((x >= self.low) & (x <= self.high)).all(1)
-        good = np.isfinite(beta) & there & inside & (size > 1e-12)
+        good = np.isfinite(beta) & there & inside & (size > _VANISHED)
         self.x[active[good]], self.n[active[good]] = x[good], n[good]
 
 
@@ -262,7 +273,7 @@ def _beyond(walk: _Tracing, who: np.ndarray, plan: _Plan, slope: np.ndarray) -> 
     middle = meeting + step[:, None] * v
     reach = np.minimum(_REACH * step, _room(middle, across, walk.low, walk.high))
     out, points = np.full(len(who), np.nan), middle.copy()
-    usable = np.flatnonzero((size > 1e-6 * np.linalg.norm(n, axis=1)) & (reach > 0.01 * step))
+    usable = np.flatnonzero((size > 1e-6 * np.linalg.norm(n, axis=1)) & (reach > _NEAR * step))
     if not len(usable):
         return out, points
     start = middle[usable] - reach[usable, None] * across[usable]
@@ -270,7 +281,7 @@ def _beyond(walk: _Tracing, who: np.ndarray, plan: _Plan, slope: np.ndarray) -> 
     owner = usable[met.line]
     moved = reach[owner] * (2 * met.t - 1)
     half = meeting[owner] + 0.5 * step[owner, None] * v[owner] + 0.5 * moved[:, None] * across[owner]
-    same, offset = kinks(walk.oracle, half, across[owner], 0.05 * step[owner])
+    same, offset = kinks(walk.oracle, half, across[owner], _AT_HALF * step[owner])
     owner, moved, offset = owner[same], moved[same], offset[same]
     alone = np.bincount(owner, minlength=len(who))[owner] == 1
     owner, moved, offset = owner[alone], moved[alone], offset[alone]
@@ -294,6 +305,7 @@ def kinks(oracle: Oracle, points: np.ndarray, direction: np.ndarray, half: np.nd
     """
     yes, offset = np.zeros(len(points), bool), np.zeros(len(points))
     left, half = np.arange(len(points)), half.copy()
+    # invariant: `left` are points whose sides are bent within `half`; four sizes end a hundredth of it
     for _ in range(4):
         if not len(left):
             break
@@ -311,5 +323,5 @@ def kinks(oracle: Oracle, points: np.ndarray, direction: np.ndarray, half: np.nd
         yes[left[good]] = True
         offset[left[good]] = (-gap / np.where(turn == 0, 1.0, turn) * 0.5 * half[left])[good]
         left = left[~clean]
-        half[left] *= 0.2
+        half[left] *= _SMALLER
     return yes, offset

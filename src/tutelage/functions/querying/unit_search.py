@@ -1,4 +1,16 @@
-"""The units of the next layer: bends along lines gathered into folds, each with the coefficients of its unit."""
+"""The units of the next layer: bends along lines gathered into folds, each with the coefficients of its unit.
+
+The idea. A bend with a normal is a guess at a unit. All guesses of a line are followed side by side, moved to where the
+bends of other lines crowd near their fold, and judged by these: a unit of the next layer has bends wherever its fold
+crosses a line, a deeper unit only in one part of the box. What a fold does not meet it cannot tell: a unit is a pair of
+coefficients and a basis of what is determined of them, and pieces of one unit are merged as they are found.
+
+What is guaranteed: nothing; a wrong unit is not read by the layers above, or leaves values unexplained. It costs about
+30 values per coefficient and starting point; the search ends after so many starting points without a new unit.
+
+Tried and worse: one distance from a fold for all bends. Wide enough for the worst normal of noisy values, it counted
+bends of other folds among a unit's own, and lines through them as missed: most units of float32 were lost.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +31,21 @@ _VISIBLE = 100  # errors of its bends that a fold must be away from other folds 
 _MISSES_IN_NOISE = 0.5  # the same where noise hides bends that are small or near others
 _SHARPENED = 4  # times that a fold is fitted to its bends, which are told better each time
 _MANY = 10  # bends beside which one that is missed does not count
+_RANK = 1e-9  # singular values below this share of the largest are rounding: larger, and few weights seem open
+_NEW = 0.5  # share of a unit's bends that no unit explains so far: smaller, and the same unit is found twice
+_UNCLAIMED = 0.3  # the same once all are found, where units with more bends have taken theirs
+_SAME = 1e-6  # share of |phi| |theta| within which points are on the fold of a rival
+_PARALLEL = 1e-12  # one less the cosine of parallel units: larger, and nearly parallel ones are taken for rivals
+_MOVES = 1e-6  # share of a feature vector that counts as moving along an open weight
+_SPREAD = 1e-3  # third singular value of the features of bends that vote: smaller, and parallel folds agree by chance
+_FLAT = 1e-6  # slope, as a share of |theta|, where a fold has no place: distances to it are not told there
+_RING = 3  # widths of a fold's surroundings in which the density of other bends is read off
+_ERRORS = 2  # errors of a bend by which it may be beside its fold
+_USUAL = 0.5  # share of its bound that the error of a normal usually has: wrong starts of the regression cost a unit
+_OUTLIERS = 8  # distances of a fold's bends, or scales, beyond which a bend is another fold's
+_TOLD = 1e-4  # singular values below leave the coefficients as they were: bends do not tell them
+_ON = 1e-2  # share of nearness at which a bend counts for a unit known in part
+_DOUBTS, _DOUBTFUL = 4, 0.25  # bends missed, and share of all, at which following a fold further is a waste
 _LEAST = 3  # bends that a fold must explain
 NEAREST = 1e-5
 """How near a fold its bends lie at best, as a share of the size of the box."""
@@ -57,7 +84,7 @@ class FoundUnits:
         for unit, basis in zip(self.theta, self.bases, strict=True):
             rows = basis @ matrix
             u, s, v = np.linalg.svd(rows, full_matrices=False)
-            rank = int((s > 1e-9 * s[0]).sum())
+            rank = int((s > _RANK * s[0]).sum())
             theta.append(v[:rank].T @ ((u[:, :rank].T @ (basis @ unit)) / s[:rank]))
             bases.append(v[:rank])
         return FoundUnits(np.array(theta).reshape(len(theta), matrix.shape[1]), tuple(bases))
@@ -116,6 +143,8 @@ def find_units(
     first = np.zeros(len(free), bool) if first is None else first.copy()
     followed, barren = np.zeros(len(free), bool), 0
     while barren < attempts and (free & ~tried).any():
+        # invariant: `pieces` are units or parts of units that passed every test, `free` are the bends that lie on none
+        # of their folds, and each pass tries at least one knot for the first time, so that it ends
         waiting = free & ~tried & first
         urgent = waiting.any()
         start = _next_starts(lines, waiting if urgent else free & ~tried, _TOGETHER if known.layers else 1)
@@ -186,7 +215,7 @@ def _take(
                 place, (theta, basis) = j, both
                 break
         if place == len(pieces):  # not a piece of a unit: one of its own, with bends that no other explains
-            if mine is None or (mine & free).sum() < max(1, 0.5 * mine.sum()):
+            if mine is None or (mine & free).sum() < max(1, _NEW * mine.sum()):
                 continue
             error = float(np.median(lines.error[mine]))
             if not confirmed(oracle, known, theta, basis, lines.points[mine], setting, draw, error):
@@ -212,12 +241,13 @@ def _distinct(
     claimed = np.zeros(len(phi), bool)
     kept: list[int] = []
     doubted = [rivals.doubted(known, theta) for theta, _ in pieces]
+    # better known units first: invariant, `claimed` are the bends of those kept
     for i in sorted(range(len(pieces)), key=lambda i: (doubted[i], -len(pieces[i][1]), -int(bends[i].sum()))):
         like = [j for j in kept if parallel(pieces[i], pieces[j])]
         if like:
             rivals.believed += [lines.points[bends[j]][:_TELLING] for j in like if not doubted[j]]
             continue
-        if (bends[i] & ~claimed).sum() >= max(_LEAST, 0.3 * bends[i].sum()):
+        if (bends[i] & ~claimed).sum() >= max(_LEAST, _UNCLAIMED * bends[i].sum()):
             kept.append(i)
             claimed |= bends[i]
     return [pieces[i] for i in sorted(kept)]
@@ -238,7 +268,7 @@ class Rivals:
         """Whether the fold of a unit passes through the points of one that is doubted."""
         for points in self.doubts:
             phi = features(known, points)
-            if (np.abs(phi @ theta) < 1e-6 * np.linalg.norm(phi, axis=1) * np.linalg.norm(theta)).all():
+            if (np.abs(phi @ theta) < _SAME * np.linalg.norm(phi, axis=1) * np.linalg.norm(theta)).all():
                 return True
         return False
 
@@ -247,7 +277,7 @@ def parallel(first: Piece, second: Piece) -> bool:
     """Whether two units with all coefficients known differ in their biases alone."""
     a, b = first[0][:-1], second[0][:-1]
     both = len(first[1]) == len(second[1]) == len(first[0])
-    return both and bool(abs(a @ b) > (1 - 1e-12) * np.linalg.norm(a) * np.linalg.norm(b))
+    return both and bool(abs(a @ b) > (1 - _PARALLEL) * np.linalg.norm(a) * np.linalg.norm(b))
 
 
 def merged(
@@ -294,7 +324,7 @@ def _voted(known: Known, phi: np.ndarray, theta: np.ndarray, basis: np.ndarray, 
         return None
     directions = open_directions(known, basis)
     parts = phi @ directions.T
-    moving = np.abs(parts) > 1e-6 * np.linalg.norm(phi, axis=1)[:, None]
+    moving = np.abs(parts) > _MOVES * np.linalg.norm(phi, axis=1)[:, None]
     for j, direction in enumerate(directions):
         some = moving[:, j] & (moving.sum(1) == 1)
         weight = -(phi[some] @ theta) / parts[some, j]
@@ -304,7 +334,9 @@ def _voted(known: Known, phi: np.ndarray, theta: np.ndarray, basis: np.ndarray, 
         together = np.flatnonzero(near <= tolerance * np.abs(theta).max())
         # where one or two features move, folds of other units may agree by being parallel
         agree = [
-            a for a in together if np.linalg.svd(voters[a : a + _VOTES], compute_uv=False)[2:3].min(initial=1.0) > 1e-3
+            a
+            for a in together
+            if np.linalg.svd(voters[a : a + _VOTES], compute_uv=False)[2:3].min(initial=1.0) > _SPREAD
         ]
         if agree:
             rows = direction - (direction @ basis.T) @ basis
@@ -327,8 +359,8 @@ def _next_starts(lines: Lines, waiting: np.ndarray, least: int) -> np.ndarray:
 def _distances(known: Known, lines: Lines, phi: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """How far the knots are from the fold of a unit, to first order, beyond what their own error explains: [K]."""
     steep = np.linalg.norm(slopes(known, theta, lines.points), axis=1)
-    steep = np.maximum(steep, max(1e-6 * float(np.linalg.norm(theta)), 1e-300))
-    return np.maximum(np.abs(phi @ theta) / steep - 2 * lines.error, 0.0)
+    steep = np.maximum(steep, max(_FLAT * float(np.linalg.norm(theta)), 1e-300))
+    return np.maximum(np.abs(phi @ theta) / steep - _ERRORS * lines.error, 0.0)
 
 
 def _reach(distances: np.ndarray, setting: UnitSearchSetting) -> float:
@@ -339,8 +371,8 @@ def _reach(distances: np.ndarray, setting: UnitSearchSetting) -> float:
     """
     most = setting.near * setting.size
     trials = most * 0.5 ** np.arange(max(1, 1 + int(np.log2(setting.near / NEAREST))))
-    count = np.searchsorted(np.sort(distances), np.r_[trials, 3 * most])
-    others = (count[-1] - count[0]) / (2 * most) * trials
+    count = np.atleast_1d(np.searchsorted(np.sort(distances), np.r_[trials, _RING * most]))
+    others = (count[-1] - count[0]) / ((_RING - 1) * most) * trials
     return float(trials[((count[:-1] - others) / np.sqrt(1 + others)).argmax()])
 
 
@@ -353,7 +385,7 @@ def _own(known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> 
 def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> np.ndarray | None:
     """The knots of a unit, or None where its fold is not there all along, as a deeper unit's is not."""
     mine = _own(known, lines, phi, theta, basis, setting)
-    pieces = lines.pieces(12.5 * oracle.allowed)
+    pieces = lines.pieces(oracle.clear)
     value, sure = phi @ theta, fixed(phi, basis)
     distances = _distances(known, lines, phi, theta)
     clear = sure & (distances >= _reach(distances[sure & lines.bend], setting))
@@ -378,8 +410,8 @@ def _doubtful(lines: Lines, phi: np.ndarray, setting: UnitSearchSetting, theta: 
         scale = setting.near * np.linalg.norm(phi, axis=1) * np.linalg.norm(unit)
         clear = sure & (np.abs(value) > scale)
         misses = ((value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]).sum()
-        hits = (sure & lines.bend & (np.abs(value) < 1e-2 * scale)).sum()
-        out[i] = misses >= 4 and misses > 0.25 * (hits + misses)
+        hits = (sure & lines.bend & (np.abs(value) < _ON * scale)).sum()
+        out[i] = misses >= _DOUBTS and misses > _DOUBTFUL * (hits + misses)
     return out
 
 
@@ -389,13 +421,15 @@ def _crowded(known: Known, lines: Lines, phi, theta, basis, setting: UnitSearchS
     Robust regression: a bend d away weighs 1 / (1 + (d / s)^2)^2, s going from what the normal leaves open to what
     bends do (Geman and McClure 1987; Blake and Zisserman 1987), so that bends of others lose their weight step by step.
     """
-    most, least = min(error / 2, setting.near) * setting.size, NEAREST * setting.size
+    most, least = min(_USUAL * error, setting.near) * setting.size, NEAREST * setting.size
     some = fixed(phi, basis) & lines.bend
     points, inexact = lines.points[some], lines.error[some]
+    # invariant: most bends within `scale` of the fold are its own; each step halves the density of others, and the fit
+    # halves the distance of its own as long as this is more than their error
     for scale in most * 0.5 ** np.arange(max(0, int(np.log2(most / least)))):
         steep = np.maximum(np.linalg.norm(slopes(known, theta, points), axis=1), 1e-300)
-        away = np.abs(phi[some] @ theta) / steep / (scale + 2 * inexact)
-        near = away < 8
+        away = np.abs(phi[some] @ theta) / steep / (scale + _ERRORS * inexact)
+        near = away < _OUTLIERS
         weight = 1 / (1 + away[near] ** 2) / steep[near] / (scale + inexact[near])
         theta = theta + _move(phi[some][near], theta, weight)
     return theta
@@ -411,7 +445,7 @@ def _sharpened(known: Known, lines: Lines, phi: np.ndarray, theta: np.ndarray, b
         if not mine.any():
             break
         away = np.abs(phi[mine] @ theta)
-        near = phi[mine][away <= 8 * np.median(away)]
+        near = phi[mine][away <= _OUTLIERS * np.median(away)]
         trial = theta + _move(near, theta, np.ones(len(near)))
         if np.median(np.abs(phi[mine] @ trial)) >= np.median(away):
             break
@@ -427,4 +461,4 @@ def _move(phi: np.ndarray, theta: np.ndarray, weight: np.ndarray) -> np.ndarray:
     size = np.maximum(np.linalg.norm(phi, axis=0), max(1e-9 * float(np.linalg.norm(phi)), 1e-300))
     rows, along = phi * weight[:, None] / size, theta / size / max(np.linalg.norm(theta / size), 1e-300)
     rows -= (rows @ along)[:, None] * along
-    return np.linalg.lstsq(rows, -(phi @ theta) * weight, rcond=1e-4)[0] / size
+    return np.linalg.lstsq(rows, -(phi @ theta) * weight, rcond=_TOLD)[0] / size
