@@ -13,8 +13,7 @@ from tutelage.lab import grid, query
 
 HEAVY = ("torch", "numpy", "numba", "scipy", "matplotlib", "pyarrow", "duckdb")
 APPS = {"store": ("list", "check", "gc"), "experiment": ("explain", "list", "diff"), "data": ("list", "fetch")}
-LATER = ("identify",)
-HELPED = [(name, *sub) for name in COMMANDS if name not in LATER for sub in [(), *((s,) for s in APPS.get(name, ()))]]
+HELPED = [(name, *sub) for name in COMMANDS for sub in [(), *((s,) for s in APPS.get(name, ()))]]
 
 
 def test_help_imports_nothing_that_computes():

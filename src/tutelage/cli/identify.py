@@ -1,12 +1,13 @@
 """`tutelage identify`: a stored network taken for a black box, its weights recovered from queries."""
 
+from __future__ import annotations
+
 import json
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
 import typer
 from rich.console import Console
 
@@ -15,12 +16,13 @@ from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.cli.progress import share_shown
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions import match, same_function
-from tutelage.functions.checks import bias, in_double
-from tutelage.functions.querying.account import DETERMINED, UNCHECKED, MissingUnits, missing_units
-from tutelage.functions.querying.reconstruction import Reconstruction
-from tutelage.functions.querying.reconstruction import identify as carry_out
-from tutelage.networks import Network, outputs, read_network, save
+
+if TYPE_CHECKING:
+    import torch
+
+    from tutelage.functions.querying.account import MissingUnits
+    from tutelage.functions.querying.reconstruction import Reconstruction
+    from tutelage.networks import Network
 
 NOT_DECIDED = 3
 _GRACE = 0.3  # seconds after the time limit in which missing units are looked for
@@ -58,6 +60,11 @@ def identify(
 
     Exit code 0: the search ended; 1: --certify found a difference; 3: not decided within a limit; 2: bad input.
     """
+    from tutelage.functions.checks import in_double
+    from tutelage.functions.querying.account import missing_units
+    from tutelage.functions.querying.reconstruction import identify as carry_out
+    from tutelage.networks import read_network, save
+
     (net,) = read_networks(read_network, (network,), activation, slope)
     if not 0 <= member < net.members:
         raise TutelageError(f"--member must be from 0 to {net.members - 1} for {network}, got {member}")
@@ -105,6 +112,8 @@ def _certified(
     """Whether the network found is the stored one's function on the whole box, up to rounding or a hundred times the
     noise.
     """
+    from tutelage.functions import same_function
+
     tolerance = 100 * reconstruction.noise or None
     both = same_function(truth, reconstruction.network, box, tolerance=tolerance, seconds=seconds)
     return {
@@ -117,6 +126,10 @@ def _certified(
 
 def _answers(truth: Network, noise: float, gradients: bool, single: bool, seed: int):
     """The stored network as a function of points, with noise and gradients where asked for."""
+    import torch
+
+    from tutelage.networks import outputs
+
     draw = torch.Generator().manual_seed(*draws.as_seeds([seed]))
 
     def values(x: torch.Tensor) -> torch.Tensor:
@@ -158,6 +171,11 @@ def _data(truth: Network, reconstruction: Reconstruction, missing: MissingUnits,
 
 def _weight_error(truth: Network, network: Network) -> float:
     """Largest relative error of a layer's weights, up to order and positive scale of hidden units."""
+    import torch
+
+    from tutelage.functions import match
+    from tutelage.functions.checks import bias
+
     if truth.depth > 1:
         return float(match(truth, network).residual.max())
     true, other = (torch.cat([n.weights[0][0], bias(n, 0)]) for n in (truth, network))
@@ -165,6 +183,8 @@ def _weight_error(truth: Network, network: Network) -> float:
 
 
 def _words(report: dict[str, Any], reconstruction: Reconstruction) -> list[str]:
+    from tutelage.functions.querying.account import DETERMINED, UNCHECKED
+
     error = report["weight_error"]
     lines = [
         f"hidden units: {'-'.join(map(str, report['hidden'])) or 'none'} in the network, "
