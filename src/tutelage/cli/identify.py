@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from tutelage import draws
 from tutelage.cli.options import Activation, Json, Slope, read_networks
 from tutelage.cli.progress import share_shown
 from tutelage.deadline import Deadline
@@ -128,6 +127,7 @@ def _answers(truth: Network, noise: float, gradients: bool, single: bool, seed: 
     """The stored network as a function of points, with noise and gradients where asked for."""
     import torch
 
+    from tutelage import draws
     from tutelage.networks import outputs
 
     draw = torch.Generator().manual_seed(*draws.as_seeds([seed]))
