@@ -134,7 +134,7 @@ def test_missing_units_are_looked_for_within_the_time_that_is_left(capsys, monke
         limits.append(deadline.left)
         return missing_units(*given, deadline=Deadline(0.0))
 
-    monkeypatch.setattr(command, "missing_units", late)
+    monkeypatch.setattr("tutelage.functions.querying.account.missing_units", late)
     code, said = run(capsys, monkeypatch, file, "--seconds", "0")
     assert code == 3
     assert 0.1 < limits[0] <= 0.3

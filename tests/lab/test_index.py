@@ -124,7 +124,7 @@ def test_large_tables_are_read_in_place_and_answer_alike(results, monkeypatch, r
     os.remove(results / index.FILE)
     monkeypatch.setattr(index, "SMALL", 10)
     assert query(results, SQL).equals(before)
-    with closing(index.ResultIndex(results).connection) as connection:
+    with closing(index.ResultsIndex(results).connection) as connection:
         held = connection.execute("SELECT DISTINCT large FROM old.held").fetchall()
     assert held == [(True,)]
     read_now.clear()

@@ -93,7 +93,7 @@ _READERS, _AT_A_TIME = 4, 200  # threads, for a folder on another machine, and f
 _SAID = ("version", "commit", "device", "engine", "finished")
 
 
-class ResultIndex:
+class ResultsIndex:
     """The index of a folder, as it should be: what is on the disk, and what has changed since.
 
     Parameters
@@ -282,7 +282,7 @@ def attach(connection: Any, file: Path, name: str = "old") -> str:
 
 
 def _is_ours(connection: Any, name: str) -> bool:
-    """Whether a database has the tables that :meth:`ResultIndex.fill` makes, and nothing that computes."""
+    """Whether a database has the tables that :meth:`ResultsIndex.fill` makes, and nothing that computes."""
     here = f"database_name = {literal(name)}"
     computing = (
         f"(SELECT count(*) FROM duckdb_views() WHERE {here} AND NOT internal)"

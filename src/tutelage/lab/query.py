@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from tutelage.errors import TutelageError
 from tutelage.lab.database import check_read_only, identifier, limited, literal, module, opened
-from tutelage.lab.index import ABOUT, ResultIndex, attach, paths
+from tutelage.lab.index import ABOUT, ResultsIndex, attach, paths
 from tutelage.lab.tables import INDEX
 from tutelage.measures.correlation import RECOVERED
 
@@ -82,7 +82,7 @@ def query(root: str | Path, sql: str, seconds: float = SECONDS, memory: float = 
     try:
         for believe in _TRIES:
             try:
-                return _answer(ResultIndex(root, believe), sql, seconds, memory)
+                return _answer(ResultsIndex(root, believe), sql, seconds, memory)
             except (_Replaced, duckdb.Error) as error:
                 if not believe or _is_mistake(error):
                     raise
@@ -95,7 +95,7 @@ def query(root: str | Path, sql: str, seconds: float = SECONDS, memory: float = 
     raise AssertionError  # the last try returns or raises
 
 
-def _answer(index: ResultIndex, sql: str, seconds: float, memory: float) -> pa.Table:
+def _answer(index: ResultsIndex, sql: str, seconds: float, memory: float) -> pa.Table:
     with closing(index.connection):
         _require_whole_results(index)
         check_read_only(sql)
@@ -126,14 +126,14 @@ def _answer(index: ResultIndex, sql: str, seconds: float, memory: float) -> pa.T
             raise
 
 
-def _require_whole_results(index: ResultIndex) -> None:
+def _require_whole_results(index: ResultsIndex) -> None:
     if not len(index):
         first = next(iter(sorted(index.damaged.items())), None)
         why = f": of {len(index.damaged)} damaged ones the first is {first[0]} ({first[1]})" if first else ""
         raise TutelageError(f"there are no whole results in {index.root}{why}")
 
 
-def _attach(connection: Any, index: ResultIndex, stored: str) -> None:
+def _attach(connection: Any, index: ResultsIndex, stored: str) -> None:
     """Put the index in place as the database ``cache``: the file, or, where none could be written, one in memory."""
     if stored and attach(connection, index.file, "cache") == stored:
         return
@@ -335,7 +335,7 @@ def view_name(kind: str) -> str:
     return re.sub(r"\W", "_", kind).lower()
 
 
-def _kind_views(index: ResultIndex) -> list[_View]:
+def _kind_views(index: ResultsIndex) -> list[_View]:
     """One view per kind of experiment with arrays; kinds whose names differ in signs alone share one."""
     by_name: dict[str, list[str]] = {}
     for kind in index.kinds("values.parquet"):

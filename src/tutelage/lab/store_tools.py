@@ -12,7 +12,7 @@ from typing import Any
 
 from tutelage.errors import TutelageError
 from tutelage.files import is_at_work
-from tutelage.lab.index import ResultIndex, hashes
+from tutelage.lab.index import ResultsIndex, hashes
 from tutelage.lab.manifest import SETTINGS, Damage, check_settings, damage, is_result, read, regular
 
 LISTED = ("experiment", "kind", "finished", "members", "engine", "device", "seconds", "bytes", "damage")
@@ -20,7 +20,7 @@ LISTED = ("experiment", "kind", "finished", "members", "engine", "device", "seco
 
 def list_results(root: Path) -> list[dict[str, Any]]:
     """The experiments of a folder with what ``LISTED`` names; ``damage`` is None where every file has its size."""
-    index = ResultIndex(root)
+    index = ResultsIndex(root)
     with closing(index.connection):
         whole = index.listed([*LISTED[:-1], "files"])
         index.keep()

@@ -27,6 +27,7 @@ def side_by_side(first: Network, second: Network, difference: bool = True) -> Ne
 
     Examples
     --------
+    >>> from tutelage.networks import outputs
     >>> net = Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)))
     >>> both = side_by_side(net, net)
     >>> both.widths, outputs(both, torch.ones(1, 2, dtype=torch.float64)).item()
@@ -140,6 +141,7 @@ def homogeneous(network: Network) -> Network:
 
     One more unit per layer carries t upwards.
 
+    >>> from tutelage.networks import outputs
     >>> net = Network((torch.ones(1, 1, 1), torch.ones(1, 1, 1)), (torch.ones(1, 1), torch.ones(1, 1)))
     >>> outputs(homogeneous(net), torch.tensor([[3.0, 0.5]], dtype=torch.float64)).item()  # half of f(6) = 8
     4.0

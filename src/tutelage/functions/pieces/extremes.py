@@ -47,6 +47,9 @@ def extreme_values(regions: Regions, functional: Tensor | None = None) -> Extrem
 
     Examples
     --------
+    >>> import torch
+    >>> from tutelage.functions.pieces.regions import enumerate_regions
+    >>> from tutelage.networks import Network
     >>> net = Network((torch.eye(2)[None], torch.tensor([[[1.0], [-1.0]]])))
     >>> found = extreme_values(enumerate_regions(net, (-1, 2)))
     >>> found.low.item(), found.high.item()
