@@ -127,7 +127,6 @@ def test_a_network_without_hidden_layers_is_found(capsys, monkeypatch, tmp_path,
 
 
 def test_missing_units_are_looked_for_within_the_time_that_is_left(capsys, monkeypatch, file):
-    command = sys.modules["tutelage.cli.identify"]
     limits = []
 
     def late(*given, deadline):

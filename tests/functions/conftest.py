@@ -1,6 +1,7 @@
 """Random networks and pairs of them, their pre-activations written once more, and regions found by brute force."""
 
 import itertools
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -120,7 +121,29 @@ def points(rng: np.random.Generator, low: np.ndarray, high: np.ndarray, count: i
     return torch.from_numpy(np.clip(low + unit * (high - low), low, high))
 
 
+def image_by_hand(low: Fraction, high: Fraction, left: Fraction) -> tuple[Fraction, Fraction]:
+    """The range of a unit on an interval: it is monotone on both sides of 0."""
+    values = [u if u >= 0 else left * u for u in (low, high, *([Fraction(0)] if low < 0 < high else []))]
+    return min(values), max(values)
+
+
+def difference_image_by_hand(f: tuple, d: tuple, left_f: Fraction, left_g: Fraction) -> tuple[Fraction, Fraction]:
+    """What the ranges of f and of f - d say about the difference, and what z d says for units of one kind."""
+    g = f[0] - d[1], f[1] - d[0]
+    (low_f, high_f), (low_g, high_g) = image_by_hand(*f, left_f), image_by_hand(*g, left_g)
+    ends = [(low_f - high_g, high_f - low_g)]
+    if left_f == left_g:
+        products = [z * e for z in (left_f, 1) for e in d]
+        ends.append((min(products), max(products)))
+    if f[0] >= 0 and g[0] >= 0:
+        ends.append(d)
+    return max(low for low, _ in ends), min(high for _, high in ends)
+
+
 @pytest.fixture
 def small() -> SimpleNamespace:
     """The functions of this file."""
-    return SimpleNamespace(network=network, near=near, pairs=pairs, box=box, points=points)
+    return SimpleNamespace(
+        network=network, near=near, pairs=pairs, box=box, points=points, image=image_by_hand,
+        difference_image=difference_image_by_hand,
+    )  # fmt: skip

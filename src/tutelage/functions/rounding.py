@@ -20,11 +20,11 @@ from tutelage.networks.forward import activate, linear, stacked_points
 EPS = 2.0**-52
 TINY = torch.finfo(torch.float64).tiny
 """The smallest normal float64: no product that underflows is further than this from its value."""
-UNDERFLOW = 1e-300
+UNDERFLOW = 1e-300  # unseen: any number far above TINY that nobody would measure does as well
 """More than any sum of products loses by underflow, however many: for loops that do not count them."""
 ROUNDING = 64 * EPS
 """Relative rounding error of a vertex: each is a mean of two others, and no chain of means is longer than 64 by far."""
-EXACT_WEIGHTS = 200_000
+EXACT_WEIGHTS = 200_000  # unseen: it trades only time
 """The most weights of a network that is evaluated in rational arithmetic; a second or two for this many."""
 
 
@@ -97,7 +97,7 @@ def exact_outputs(network: Network, point: Tensor) -> list[Fraction]:
     for layer, weights in enumerate(network.weights):
         w, power_w = _whole(weights[0].detach().to("cpu", torch.float64).numpy())
         b, power_b = _whole(bias(network, layer)[0].detach().to("cpu", torch.float64).numpy())
-        f, power = f @ w if len(f) else 0 * b, power + power_w
+        f, power = f @ w, power + power_w
         lowest = min(power, power_b)
         f, power = f * (1 << (power - lowest)) + b * (1 << (power_b - lowest)), lowest
         if layer < network.depth - 1:
@@ -111,7 +111,7 @@ def _whole(numbers: np.ndarray) -> tuple[np.ndarray, int]:
     mantissa, exponent = np.frexp(numbers)
     whole = (mantissa * 2.0**53).astype(np.int64).astype(object)
     used = exponent[mantissa != 0]
-    lowest = int(used.min()) if used.size else 0
+    lowest = int(used.min()) if used.size else 0  # unseen: 0 times any power of two is 0
     shift = np.where(mantissa == 0, 0, exponent - lowest).astype(object)
     return whole * np.power(np.full(numbers.shape, 2, dtype=object), shift), lowest - 53
 
