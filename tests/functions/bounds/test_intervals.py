@@ -132,7 +132,7 @@ def test_a_sum_has_the_rounding_of_its_sizes():
     nothing = (np.zeros(1),) * 3
     assert plus(nothing, nothing, np.zeros(1), np.zeros(1), 7)[1] == 28 * UNDERFLOW
     ones = (np.zeros(1), np.zeros(1), np.ones(1))  # where sizes are all there is, their rounding is
-    assert plus(ones, ones, np.ones(1), np.zeros(1), 4)[1] == pytest.approx(3 * float(share), rel=1e-12)
+    assert plus(ones, ones, np.ones(1), np.zeros(1), 4)[1] == pytest.approx(3 * float(share), rel=1e-12, abs=0)
 
 
 def test_ends_have_room_for_two_roundings():
