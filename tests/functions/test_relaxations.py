@@ -15,6 +15,7 @@ from tutelage.functions.checks import slopes
 from tutelage.functions.domain import Domain, box_for
 from tutelage.functions.relaxations import (
     activated,
+    apart,
     difference_image,
     difference_line,
     exact_line,
@@ -23,6 +24,7 @@ from tutelage.functions.relaxations import (
     lines,
     mean_slope,
 )
+from tutelage.functions.rounding import EPS, TINY, UNDERFLOW
 from tutelage.networks import Network
 from tutelage.networks.activations import slope_of
 from tutelage.networks.forward import activate
@@ -151,3 +153,144 @@ def test_what_becomes_of_a_difference_holds_in_fractions(seed, f, d):
             if left_f == left_g:
                 assert middle * e - noise <= gap <= middle * e + noise
                 assert below[0] * e + below[1] <= gap <= above[0] * e + above[1]
+
+
+SLOPES = (0.0, 0.1, -0.3, -1.0, 1.0)
+EPSILON, LEAST, SMALLEST = Fraction(EPS), Fraction(UNDERFLOW), Fraction(TINY)
+NUMBERS = (-1e300, -3.0, -1.0, -0.3, -1e-16, -1e-305, -5e-324, 0.0, 5e-324, 1e-305, 1e-16, 0.3, 1.0, 3.0, 1e300)
+INTERVALS = [(low, high) for low in NUMBERS for high in NUMBERS if low <= high]
+
+
+def arrays(*numbers):
+    return [np.array([number]) for number in numbers]
+
+
+@pytest.mark.parametrize("left", SLOPES)
+def test_an_image_has_two_roundings_of_room_below_zero_and_none_above(small, left):
+    """Never on the wrong side of 0 for it, and none where the slope is a sign: those products are exact."""
+
+    def room(value):
+        return 0 if value >= 0 or left in (0.0, 1.0, -1.0) else 2 * EPSILON * abs(Fraction(left) * value) + SMALLEST
+
+    for low, high in INTERVALS:
+        found = [Fraction(end.item()) for end in image(*arrays(low, high), left)]
+        ends = Fraction(low), Fraction(high)
+        exact, most = small.image(*ends, Fraction(left)), max(map(room, ends))
+        assert found[0] <= exact[0] <= exact[1] <= found[1]
+        for inner, outer in zip(exact, found, strict=True):
+            assert abs(inner - outer) <= most * Fraction(13, 10)
+        if low == high < 0 and most:  # a sum is rounded once more
+            clipped = found[1] if left > 0 else found[0]
+            assert abs(exact[0] - found[0 if left > 0 else 1]) >= most * Fraction(7, 10) - 2 * EPSILON * SMALLEST
+            assert clipped <= 0 if left > 0 else clipped >= 0
+
+
+def test_images_of_ends_without_a_limit():
+    for left, expected in (
+        (0.1, (-np.inf, np.inf)),
+        (-0.3, (0.0, np.inf)),
+        (-1.0, (0.0, np.inf)),
+        (0.0, (0.0, np.inf)),
+    ):
+        assert image(*arrays(-np.inf, np.inf), left) == expected
+    assert image(*arrays(-np.inf, -np.inf), -0.3) == (np.inf, np.inf)
+
+
+@pytest.mark.parametrize("left", SLOPES)
+def test_lines_are_those_of_the_definition_with_eight_roundings_of_room(left):
+    """With the slope that was found, an offset lies 8 epsilons above the larger of the two ends, and not 16."""
+    for low, high in INTERVALS:
+        if high - low == np.inf:
+            continue
+        above, offset, below, bends = (part.item() for part in lines(*arrays(low, high), left))
+        assert bends == (low < 0 < high and left != 1.0)
+        if not bends:
+            expected = 1.0 if low >= 0 or left == 1.0 else left
+            assert (above, offset, below) == (expected, 0.0, expected)
+            assert line(low, high, left) == (expected, 0.0)
+            continue
+        assert below == (1.0 if high > -low else left)
+        assert left <= above <= 1
+        for slope, found in ((above, offset), line(low, high, left)):
+            s, left_of = Fraction(slope), Fraction(left)
+            exact = max((left_of - s) * Fraction(low), (1 - s) * Fraction(high))
+            assert (1 + 5 * EPSILON) * exact - SMALLEST <= Fraction(found) - LEAST * (1 - EPSILON)
+            assert Fraction(found) <= (1 + 11 * EPSILON) * exact + LEAST * (1 + EPSILON) + SMALLEST
+            if high - low > 1e-290:  # shorter ones leave few bits of a slope, and any will do
+                chord = (Fraction(high) - left_of * Fraction(low)) / (Fraction(high) - Fraction(low))
+                assert slope == pytest.approx(float(chord))
+
+
+def test_lines_where_a_length_overflows_still_hold():
+    for left in SLOPES[:4]:
+        above, offset, below, _ = (part.item() for part in lines(*arrays(-1.5e308, 1.5e308), left))
+        for u in map(Fraction, (-1.5e308, 0.0, 1.5e308)):
+            value = exact_activation(u, Fraction(left))
+            assert Fraction(below) * u <= value
+            assert offset == np.inf or value <= Fraction(above) * u + Fraction(offset)
+
+
+@pytest.mark.parametrize("left", SLOPES)
+def test_differences_are_their_definition_in_fractions(small, left):
+    """For units of one kind and of two, at 0 and on both sides of it, and no wider than rounding makes them."""
+    ends = [(a, b) for a, b in INTERVALS if abs(a) in (0.0, 0.3, 3.0) and abs(b) in (0.0, 0.3, 3.0)]
+    for f in ends:
+        for d in [*ends, (0.5, 0.7), (-0.7, -0.5), (1e-305, 1e-305)]:
+            for left_g in {left, 0.1}:
+                found = [Fraction(v.item()) for v in difference_image(arrays(*f), arrays(*d), left, left_g)]
+                exact = small.difference_image(
+                    tuple(map(Fraction, f)), tuple(map(Fraction, d)), Fraction(left), Fraction(left_g)
+                )
+                assert found[0] <= exact[0] <= exact[1] <= found[1]
+                if f[0] < 0 or f[0] != d[1]:  # where f - d begins at 0, rounding puts it on both sides
+                    assert max(exact[0] - found[0], found[1] - exact[1]) < 1e-13
+
+
+def test_differences_of_units_that_are_surely_on_or_off_are_exact():
+    assert difference_image(arrays(-2.0, -1.0), arrays(-0.5, 0.5), 0.0, 0.0) == (0.0, 0.0)
+    assert difference_image(arrays(0.5, 2.0), arrays(-0.7, 0.1), 0.1, 0.1) == (-0.7, 0.1)
+    assert difference_image(arrays(0.5, 2.0), arrays(-0.7, 0.1), 0.1, -1.0) == (-0.7, 0.1)
+
+
+def test_the_room_of_a_difference_is_two_roundings_of_its_size():
+    for d, expected in (
+        ((0.0, 1.0), (-2 * EPS, 1 + 2 * EPS)),
+        ((-1.0, 0.0), (-1 - 2 * EPS, 2 * EPS)),
+        ((0.0, 0.0), (-UNDERFLOW, UNDERFLOW)),
+    ):
+        assert difference_image(arrays(-5.0, 5.0), arrays(*d), 0.0, 0.0) == expected
+    for f, d, expected in (((1.0, 1.0), (0.0, 0.0), 1), ((0.0, 0.0), (1.0, 1.0), -1)):
+        assert apart(arrays(*f), arrays(*d)) == (expected - 4 * EPS, expected + 4 * EPS)
+    assert apart(arrays(0.0, 0.0), arrays(0.0, 0.0)) == (-UNDERFLOW, UNDERFLOW)
+
+
+@pytest.mark.parametrize("left", SLOPES)
+def test_lines_of_differences_have_eight_roundings_of_room(left):
+    """Above z d for both slopes z and both ends of d, and at 0: the room is of the size of d."""
+    for low, high in INTERVALS:
+        if high - low == np.inf:
+            continue
+        size = max(abs(Fraction(low)), abs(Fraction(high)))
+        products = [(z * e, e) for z in (Fraction(left), Fraction(1)) for e in (Fraction(low), Fraction(high))]
+        for side, pick in ((1, max), (-1, min)):
+            slope, offset = (Fraction(v.item()) for v in difference_line(*arrays(low, high), left, side > 0))
+            exact = pick(0, *(v - slope * e for v, e in products))
+            assert 5 * EPSILON * size - SMALLEST <= side * (offset - exact) - LEAST * (1 - EPSILON)
+            assert side * (offset - exact) <= 11 * EPSILON * size + LEAST * (1 + EPSILON) + SMALLEST
+            if high - low > 1e-290:
+                ends = [pick(Fraction(left) * e, e) for e in (Fraction(low), Fraction(high))]
+                assert slope == pytest.approx(float((ends[1] - ends[0]) / (Fraction(high) - Fraction(low))))
+    with np.errstate(over="ignore"):
+        slope, offset = difference_line(*arrays(-1.5e308, 1.5e308), 1.0, True)
+    assert slope == 1
+    assert offset < 1e300
+
+
+@pytest.mark.parametrize("left", SLOPES)
+def test_the_middle_of_the_slopes_has_the_least_noise(left):
+    for most in (*NUMBERS[NUMBERS.index(0.0) :], 0.7):
+        middle, noise = map(Fraction, mean_slope(most, left))
+        assert middle == Fraction((1 + left) / 2)
+        exact = max(1 - middle, middle - Fraction(left)) * Fraction(most)
+        assert (1 + 5 * EPSILON) * exact - SMALLEST <= noise - LEAST * (1 - EPSILON)
+        assert noise <= (1 + 11 * EPSILON) * exact + LEAST * (1 + EPSILON) + SMALLEST
