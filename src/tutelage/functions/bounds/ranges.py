@@ -23,7 +23,7 @@ from tutelage.networks.forward import activate, linear
 
 __all__ = ["Domain", "bounds", "box_for"]
 
-_SAMPLES = 512  # points of the box that are tried before a linear program is asked
+_SAMPLES = 512  # unseen: it trades only time; points of the box that are tried before a linear program is asked
 
 
 def bounds(
@@ -140,7 +140,7 @@ def _end(f: Tensor, w: Tensor, g: Tensor, v: Tensor, b: Tensor, side: int) -> Te
     def met(x: Tensor, y: Tensor) -> Tensor:
         return times(x.to(w), (y != 0).to(w))
 
-    finite_f, finite_g = torch.where(f.isinf(), 0, f), torch.where(g.isinf(), 0, g)
+    finite_f, finite_g = torch.where(f.isinf(), 0, f), torch.where(g.isinf(), 0, g)  # unseen: they open the end
     value = times(finite_f, w) + times(finite_g, v) + b
     size = times(finite_f.abs(), w.abs()) + times(finite_g.abs(), v.abs()) + b.abs()
     products = met(finite_f != 0, w) + met(finite_g != 0, v)  # a product with a zero factor cannot underflow
