@@ -23,7 +23,7 @@ from tutelage.networks.forward import activate, linear
 
 __all__ = ["Domain", "bounds", "box_for"]
 
-_SAMPLES = 512  # unseen: it trades only time; points that are tried before a linear program: a unit with both signs among them needs none
+_SAMPLES = 512  # unseen: it trades only time; points tried before a linear program, which both signs among them spare
 
 
 def bounds(
