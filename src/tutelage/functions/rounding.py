@@ -24,7 +24,7 @@ UNDERFLOW = 1e-300  # unseen: any number far above TINY that nobody would measur
 """More than any sum of products loses by underflow, however many: for loops that do not count them."""
 ROUNDING = 64 * EPS
 """Relative rounding error of a vertex: each is a mean of two others, and no chain of means is longer than 64 by far."""
-EXACT_WEIGHTS = 200_000  # unseen: it trades only time
+EXACT_WEIGHTS = 200_000  # unseen: not used here; it trades time for exact values of larger networks
 """The most weights of a network that is evaluated in rational arithmetic; a second or two for this many."""
 
 

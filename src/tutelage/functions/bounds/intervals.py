@@ -91,7 +91,7 @@ def interval_bounds(
     return np.where(np.isfinite(size), size, np.inf)
 
 
-_UNITS = 4096  # unseen: it trades only time; the most hidden units whose ranges are bounded backwards
+_UNITS = 4096  # unseen: it trades time for tightness; the most hidden units whose ranges are bounded backwards
 
 
 def bounded_at_once(

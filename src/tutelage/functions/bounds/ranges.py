@@ -23,7 +23,7 @@ from tutelage.networks.forward import activate, linear
 
 __all__ = ["Domain", "bounds", "box_for"]
 
-_SAMPLES = 512  # unseen: it trades only time; points tried before a linear program, which both signs among them spare
+_SAMPLES = 512  # unseen: points tried before a program is asked; any number gives true bounds, of another tightness
 
 
 def bounds(
