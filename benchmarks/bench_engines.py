@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from provenance import provenance
-from tutelage.lab.execute import pick_device
+from tutelage.devices import pick_device
 from tutelage.networks import Network, to_module
 from tutelage.training import ENGINES, Task
 from tutelage.training.speed import Speed, best_seconds, engine_speed, gemm_gflops, problem, step_flops

@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from provenance import provenance
+from tutelage.devices import pick_device
 from tutelage.lab import Store, TeacherStudent, build, execute
-from tutelage.lab.execute import pick_device
 from tutelage.specialisation.studies._two_layer import WIDTH_FACTORS, sweep
 
 HIDDEN = (5, 10, 20)

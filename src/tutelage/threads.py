@@ -8,12 +8,17 @@ compiled loops hand each thread whole members, and wait once.
 import os
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 
 import torch
 
 _here = threading.local()
 _PRIORITY = 2  # of threads that give way; 0 is that of the others
+_TURNS = 4  # pieces of work a thread takes on average, so that a thread that is held up leaves its share to others
 
 
 @lru_cache(maxsize=1)
@@ -48,3 +53,29 @@ def loop_threads() -> int:
     True
     """
     return getattr(_here, "loops", None) or torch.get_num_threads()
+
+
+def spread(loop: Callable[..., object], items: int, *arguments: Any, threads: int = 0) -> None:
+    """Run a compiled loop, ``loop(first, last, *arguments)``, on all items, in place, in several threads.
+
+    threads: how many at most (default: those of :func:`loop_threads`). The loop holds no lock meanwhile.
+    """
+    try:
+        loop(0, 0, *arguments)  # compiled, or loaded, by one thread alone: others would compile the same again
+    except OSError as error:  # a full disk is no reason to fail
+        from tutelage.compiling import not_kept  # loading the compiler takes a third of a second
+
+        not_kept(error)
+        loop(0, 0, *arguments)
+    threads = min(threads or loop_threads(), items)
+    if threads <= 1:
+        loop(0, items, *arguments)
+        return
+    pieces = min(items, threads * _TURNS)
+    cuts = [items * i // pieces for i in range(pieces + 1)]
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="loop")
+    try:
+        for done in [pool.submit(loop, first, last, *arguments) for first, last in pairwise(cuts)]:
+            done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an error or Ctrl-C, end with the pieces that are at work

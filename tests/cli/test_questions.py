@@ -129,7 +129,7 @@ def test_cuda_is_refused_where_there_is_no_gpu(capsys, monkeypatch, files, quest
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     code, said = run(capsys, monkeypatch, *words)
     assert code == 2
-    assert "finds no GPU: use cpu or auto" in said.err
+    assert "no CUDA device is available here: use the device cpu or auto" in said.err
 
 
 def test_a_gpu_needs_a_question(capsys, monkeypatch, files):

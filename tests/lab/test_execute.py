@@ -11,7 +11,6 @@ import torch
 
 from tutelage import TutelageError
 from tutelage.lab import Store, TeacherStudent, build, execute
-from tutelage.lab.execute import pick_device
 from tutelage.lab.manifest import Damage
 from tutelage.lab.store import set_aside
 
@@ -69,15 +68,6 @@ def test_build_is_a_pure_function_of_the_experiment(values):
     assert torch.equal(one[1].weights[1], two[1].weights[1])
     assert torch.equal(one[2].train, two[2].train)
     assert one[0].dtype == one[2].evaluate.dtype == torch.float64
-
-
-def test_devices_that_are_not_there_are_refused(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert pick_device().type == "cpu"
-    with pytest.raises(TutelageError, match="no CUDA device is available here"):
-        pick_device("cuda")
-    with pytest.raises(TutelageError, match="device must be auto, cpu or cuda, got 'gpu'"):
-        pick_device("gpu")
 
 
 def test_an_experiment_that_cannot_be_written_ends_the_run_before_all_is_computed(values, tmp_path, monkeypatch):

@@ -152,8 +152,8 @@ def test_one_pass_at_later_steps_gives_what_single_ones_give(dtype, monkeypatch)
     first = snapshot(dtype=dtype)
     loss, (rho,) = find("evaluate_loss")(first), by_layer(first)
     passes = []
-    spread = moments._spread
-    monkeypatch.setattr(moments, "_spread", lambda *arguments: (passes.append(1), spread(*arguments)))
+    spread = moments.spread
+    monkeypatch.setattr(moments, "spread", lambda *arguments: (passes.append(1), spread(*arguments)))
     later = first.after(first.students)
     assert torch.equal(find("evaluate_loss")(later), loss)
     assert torch.equal(by_layer(later)[0], rho)

@@ -11,25 +11,17 @@ import math
 import numpy as np
 from numba import njit
 
+from tutelage import _draw_loops
+from tutelage._draw_loops import bits
 from tutelage.compiling import OPTIONS, compiled, stamp_of
-from tutelage.draws import GOLDEN, MIX_1, MIX_2
 
 _ENTRY = 1e-14
-_GOLDEN, _MIX_1, _MIX_2 = np.uint64(GOLDEN), np.uint64(MIX_1), np.uint64(MIX_2)
-
-
-@njit(**OPTIONS)
-def _mix(z):
-    z = (z ^ (z >> np.uint64(30))) * _MIX_1
-    z = (z ^ (z >> np.uint64(27))) * _MIX_2
-    return z ^ (z >> np.uint64(31))
 
 
 @njit(**OPTIONS)
 def _uniform(key, counter):
     """As :func:`tutelage.draws.uniforms`."""
-    bits = _mix(key + _mix(key + counter * _GOLDEN))
-    return (np.float64(bits >> np.uint64(12)) + 0.5) * 2.0**-52
+    return (np.float64(bits(key, counter) >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
 @njit(**OPTIONS)
@@ -157,5 +149,5 @@ def _make_settle(stamp: int):
     return compiled(settle)
 
 
-search = _make_search(stamp_of(__file__))
-settle = _make_settle(stamp_of(__file__))
+search = _make_search(stamp_of(_draw_loops.__file__, __file__))
+settle = _make_settle(stamp_of(_draw_loops.__file__, __file__))

@@ -18,6 +18,7 @@ from tutelage import draws
 from tutelage.autoencoders.objective import elbo, infomax, information_gain, resampled_bound
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.settings import BEYOND, InformationObjective, settled_adam, steps_and_batch
+from tutelage.devices import pick_device
 from tutelage.errors import TutelageError
 from tutelage.printing import printed
 from tutelage.training.settings import Training, set_rate
@@ -107,7 +108,7 @@ def train_models(
     settings, objective = settings or settled_adam(4000), objective or InformationObjective()
     wanted = checked_targets(targets, seeds, most, model.members)
     home = next(model.decoder.parameters()).device
-    chosen = home if device is None else _device(device)
+    chosen = home if device is None else pick_device(device)
     _move(model, chosen)
     try:
         return _train(model, data, wanted.to(chosen), seeds, settings, objective, set(record), on_progress)
@@ -160,13 +161,6 @@ def _train(
     return TrainingHistory(
         tuple(history), *(torch.stack(column).cpu() for column in zip(*history.values(), strict=True))
     )
-
-
-def _device(name: torch.device | str) -> torch.device:
-    device = torch.device(name)
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise TutelageError("there is no CUDA device here: train on 'cpu'")
-    return device
 
 
 def _move(model: Model, device: torch.device) -> None:

@@ -138,12 +138,12 @@ def compare(
     With --epsilon, --top-1 or --bound: decide whether they stay close, or agree, on a bounded domain. Exit code 0: the
     same, or it holds; 1: different, or violated; 3: not decided; 2: bad input; 70: an internal error.
     """
+    from tutelage.devices import pick_device
     from tutelage.functions import same_function
-    from tutelage.functions.checks import chosen_device
     from tutelage.functions.report import comparison_page
     from tutelage.networks import Network, SparseNetwork, read_any_network
 
-    chosen_device(device)
+    pick_device(device)
     read = partial(read_any_network, logits=logits or top_1, quantised_activations=quantised)
     networks = read_networks(read, (a, b), activation, slope)
     first = _member(networks[0], a, member_a, "--member-a")

@@ -30,7 +30,7 @@ def engines(
     as_json: Json = False,
 ) -> None:
     """List the training engines, fastest first, with what they support and whether they are available."""
-    from tutelage.lab.execute import pick_device
+    from tutelage.devices import pick_device
     from tutelage.training import ENGINES
 
     where = pick_device(device)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tutelage.errors import TutelageError, unknown
+from tutelage.errors import TutelageError
 from tutelage.networks import Network, SparseNetwork, to_network
 from tutelage.networks.activations import find, piecewise_linear
 from tutelage.networks.forward import stacked_points
@@ -133,19 +133,3 @@ def slopes(network: Network) -> tuple[float, float]:
             f"and {left:g} for '{network.activation}'"
         )
     return left, right
-
-
-DEVICES = ("auto", "cpu", "cuda")
-
-
-def chosen_device(name: str) -> str:
-    """The device "cpu" or "cuda" for a name of a device; "auto" takes a GPU where there is one.
-
-    >>> chosen_device("cpu")
-    'cpu'
-    """
-    if name not in DEVICES:
-        raise unknown("device", name, DEVICES)
-    if name == "cuda" and not torch.cuda.is_available():
-        raise TutelageError("device cuda was asked for, but torch finds no GPU: use cpu or auto")
-    return "cuda" if name != "cpu" and torch.cuda.is_available() else "cpu"

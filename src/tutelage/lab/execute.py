@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 import tutelage
-from tutelage.errors import TutelageError
+from tutelage.devices import pick_device
 from tutelage.lab.context import Context
 from tutelage.lab.experiment import Experiment
 from tutelage.lab.manifest import Damage
@@ -23,17 +23,6 @@ log = logging.getLogger(__name__)
 
 OnProgress = Callable[[float], None]
 OnLanded = Callable[[Any], None]
-
-
-def pick_device(name: str = "auto") -> torch.device:
-    """The device to work on: "auto" takes a GPU where there is one."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name not in ("cpu", "cuda"):
-        raise TutelageError(f"device must be auto, cpu or cuda, got '{name}'")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise TutelageError("no CUDA device is available here: use --device cpu")
-    return torch.device(name)
 
 
 def execute(

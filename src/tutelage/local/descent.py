@@ -16,7 +16,7 @@ from torch import Tensor
 from tutelage.arrays import doubles
 from tutelage.draws import as_seeds, keys, normals
 from tutelage.errors import TutelageError
-from tutelage.local.exact import gradient_norm, loss, spread, top_of
+from tutelage.local.exact import gradient_norm, loss, spread_pairs, top_of
 from tutelage.local.setting import LocalSetting
 from tutelage.printing import printed
 from tutelage.whole import positive, recorded_steps
@@ -164,7 +164,7 @@ def descend(
     last = np.empty_like(w)
     arguments = (w, setting.teachers.numpy(), factors, bool((factors == 1).all()), rates.numpy(), np.array(steps),
                  limits, kept, last, losses, sizes, reached)  # fmt: skip
-    spread(descents, setting.members, setting.members * (setting.m + setting.r) ** 2 * (steps[-1] + 1), arguments)
+    spread_pairs(descents, setting.members, setting.members * (setting.m + setting.r) ** 2 * (steps[-1] + 1), arguments)
     _check_finite(losses, last, rates)
     return Descent(
         setting,

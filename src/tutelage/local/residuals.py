@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.local.exact import spread
+from tutelage.local.exact import spread_pairs
 from tutelage.local.grouping import StudentGroups
 from tutelage.local.setting import LocalSetting, effective
 from tutelage.population.kernels import pairs
@@ -87,7 +87,7 @@ def second_moments(setting: LocalSetting) -> tuple[Tensor, Tensor, Tensor]:
 
     parts = np.empty((setting.members, 3))
     work = setting.members * setting.m**2
-    spread(splits, setting.members, work, (setting.students.numpy(), setting.teachers.numpy(), parts))
+    spread_pairs(splits, setting.members, work, (setting.students.numpy(), setting.teachers.numpy(), parts))
     flat, mixed, spiky = torch.from_numpy(parts).unbind(1)
     return flat, mixed, spiky
 

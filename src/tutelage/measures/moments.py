@@ -5,7 +5,6 @@ What these measures need of the points, one number per member and a small matrix
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -16,10 +15,9 @@ from tutelage.measures.scaling import FAR, where_far
 from tutelage.measures.snapshot import Snapshot
 from tutelage.networks import Network
 from tutelage.networks.activations import find, gate
-from tutelage.threads import loop_threads
+from tutelage.threads import spread
 
 Arrays = tuple[np.ndarray, ...]
-_TURNS = 4  # pieces of work a thread takes on average, so that a thread that is held up leaves its share to others
 
 
 def applies(s: Snapshot) -> bool:
@@ -107,7 +105,8 @@ def _scan(
     losses, rho = np.empty(network.members), np.empty((network.members, taught_units, hidden), flat.dtype)
     biases = network.biases or tuple(w.new_zeros(w[:, 0].shape) for w in network.weights)
     students = kernel.Students(*(_rows(a) for layer in zip(network.weights, biases, strict=True) for a in layer))
-    _spread(kernel, students, flat, teacher, below, torch.finfo(points.dtype).eps, write, shape, losses, rho)
+    eps = torch.finfo(points.dtype).eps
+    spread(kernel.scan, len(rho), students, flat, teacher, below, eps, write, shape, losses, rho)
     moments = {"losses": torch.from_numpy(losses).to(points.dtype), "correlations": torch.from_numpy(rho)}
     return {name: moments[name] for name in taught}
 
@@ -144,26 +143,6 @@ def _near(network: Network, reach: Tensor) -> bool:
         sizes += network.biases[0].abs()
     low, high = torch.aminmax(sizes)
     return bool(low >= 2.0 ** (1 - FAR) and high <= 2.0 ** (FAR - 1))
-
-
-def _spread(kernel, *arguments) -> None:
-    """Run the kernel on all members in as many threads as torch uses; it holds no lock meanwhile."""
-    members = len(arguments[-1])
-    try:
-        kernel.scan(0, 0, *arguments)  # compile, or load what was compiled before, by looking at no member
-    except OSError as error:  # a full disk is no reason to fail
-        from tutelage.compiling import not_kept
-
-        not_kept(error)
-    threads = min(loop_threads(), members)
-    if threads == 1:
-        kernel.scan(0, members, *arguments)
-        return
-    size = max(1, members // (threads * _TURNS))
-    with ThreadPoolExecutor(threads, thread_name_prefix="moments") as pool:
-        pieces = [(first, min(first + size, members)) for first in range(0, members, size)]
-        for done in [pool.submit(kernel.scan, first, last, *arguments) for first, last in pieces]:
-            done.result()
 
 
 def _padded(width: int, points: Tensor) -> int:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tutelage import draws
+from tutelage import _draw_loops
+from tutelage._draw_loops import bits
 from tutelage.compiling import PART, compiled, stamp_of
 from tutelage.training import _vector_tiles
 from tutelage.training._vector_tiles import borrowed, fetch_ahead, multiply, still_in_use, transpose
 
-_GOLDEN, _MIX_1, _MIX_2 = (np.uint64(c) for c in (draws.GOLDEN, draws.MIX_1, draws.MIX_2))
 ONE, STORE, ADD = np.int64(1), np.int64(0), np.int64(1)  # numba would compile anew for each plain constant
 _LINE = 64  # bytes of a cache line
 
@@ -65,20 +65,11 @@ class StepBuffers(NamedTuple):
 
 
 @njit(**PART)
-def _mix(z):
-    """SplitMix64's finaliser on unsigned 64-bit integers; the same bits as :func:`tutelage.draws.mix`."""
-    z = (z ^ (z >> np.uint64(30))) * _MIX_1
-    z = (z ^ (z >> np.uint64(27))) * _MIX_2
-    return z ^ (z >> np.uint64(31))
-
-
-@njit(**PART)
 def _draw_rows(key, step, samples, out):
     """Rows of one step, as :meth:`tutelage.training.task.Task.rows` draws them with replacement: out int64 [B]."""
     for slot in range(out.shape[0]):
         counter = np.uint64(step * out.shape[0] + slot)
-        bits = _mix(key + _mix(key + counter * _GOLDEN))
-        out[slot] = np.int64(((bits >> np.uint64(32)) * np.uint64(samples)) >> np.uint64(32))
+        out[slot] = np.int64(((bits(key, counter) >> np.uint64(32)) * np.uint64(samples)) >> np.uint64(32))
 
 
 @njit(**PART)
@@ -252,7 +243,7 @@ def _train_member(incoming, outgoing, data, member, rates, start, key, chosen, g
 
 def tiles_stamp(*files: str) -> int:
     """The stamp of modules that are built on the tiles: their text, that of the tiles, and the vector setting."""
-    return stamp_of(_vector_tiles.__file__, *files, setting=_vector_tiles.VECTOR)
+    return stamp_of(_draw_loops.__file__, _vector_tiles.__file__, *files, setting=_vector_tiles.VECTOR)
 
 
 def _make_train(stamp: int):

@@ -9,7 +9,6 @@ must be.
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -21,6 +20,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.threads import spread
 from tutelage.training.settings import Supported, Training, given
 
 _SUPPORTED = Supported(
@@ -87,6 +87,8 @@ def classify(
     Settings are those of :class:`.Training` with plain SGD, given as one or by name (epochs=..., batch=...), not both;
     by name, those left out are 500 epochs with batches of 50 and the rate 0.1.
     """
+    from tutelage.training._classify_loops import descend  # loading the compiler takes a while
+
     settings = given(settings, training, epochs=500, batch=50, learning_rate=0.1)
     _SUPPORTED.check(settings)
     if not settings.optimiser.plain:
@@ -107,23 +109,9 @@ def classify(
     for first in range(0, epochs, _EPOCHS):
         span = range(first, min(first + _EPOCHS, epochs))
         rows = torch.stack([draws.permutations(keys, n, epoch) for epoch in span], dim=1).flatten(1).numpy()
-        _train(weights, points, labels, rows, n, batch, rate)
+        spread(descend, members, weights, points, labels, rows, n, batch, np.float32(rate))
         if on_progress:
             on_progress(span.stop / epochs)
     if not all(np.isfinite(w).all() for w in weights):
         raise TutelageError(f"training at the rate {rate:g} has diverged: lower the rate")
     return Residual(tuple(torch.from_numpy(w).mT.contiguous().to(start.weights[0].dtype) for w in weights))
-
-
-def _train(
-    weights: tuple[np.ndarray, ...], x: np.ndarray, y: np.ndarray, rows: np.ndarray, n: int, batch: int, rate: float
-) -> None:
-    from tutelage.training._classify_loops import descend  # loading the compiler takes a while
-
-    arguments: tuple[Any, ...] = (weights, x, y, rows, n, batch, np.float32(rate))
-    descend(0, 0, *arguments)  # compiled, or loaded, by one thread alone
-    threads = min(torch.get_num_threads(), len(y))
-    cuts = [len(y) * i // threads for i in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(descend, a, b, *arguments) for a, b in pairwise(cuts)]:
-            done.result()

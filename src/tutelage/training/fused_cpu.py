@@ -1,7 +1,6 @@
 """The engine for two-layer networks on the CPU: one student per core, its weights in cache for many steps."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,7 +11,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.networks.activations import find, gate
-from tutelage.threads import loop_threads
+from tutelage.threads import spread
 from tutelage.training._update_rule import update_rule
 from tutelage.training.engine import Engine, engine
 from tutelage.training.optimisers import Adam, Sgd, TrainingState
@@ -25,7 +24,6 @@ _SMOOTH = ("erf", "tanh")  # activations of the general loop besides the piecewi
 _DTYPES = (torch.float32, torch.float64)
 _SPAN_NUMBERS = 1 << 21  # learning rates worked out at a time, over all members
 _SPAN_STEPS = 1 << 13  # and steps at most, so that an interrupt is not kept waiting
-_TURNS = 4  # pieces of work a thread takes on average, so that a thread that is held up leaves its share to others
 
 
 @engine
@@ -93,7 +91,7 @@ class FusedCpu(Engine):
         for begin, end in self._spans(start, stop):
             rates = (self.task.rates(begin, end) / self.task.batch).astype(incoming.dtype, order="C")
             data, rows = self._samples(begin, end)
-            self._train(train, incoming, outgoing, data, rates, begin, self._keys, rows, gates, shape)
+            spread(train, self.task.members, incoming, outgoing, data, rates, begin, self._keys, rows, gates, shape)
         return _unpack(students, shape, incoming, outgoing)
 
     def _check(self, students: Network) -> None:
@@ -150,33 +148,6 @@ class FusedCpu(Engine):
             return data, np.empty((task.members, 0), np.int64)
         return data, task.rows(start, stop).contiguous().view(task.members, -1).numpy()
 
-    def _train(self, train, *arguments) -> None:
-        """Run a kernel on all members, in place, in as many threads as torch uses; it holds no lock meanwhile."""
-        members = self.task.members
-        self._compile(train, *arguments)
-        threads = min(loop_threads(), members)
-        if threads == 1:
-            train(0, members, *arguments)
-            return
-        size = max(1, members // (threads * _TURNS))
-        pool = ThreadPoolExecutor(threads, thread_name_prefix=self.name)
-        try:
-            pieces = [(first, min(first + size, members)) for first in range(0, members, size)]
-            for done in [pool.submit(train, first, last, *arguments) for first, last in pieces]:
-                done.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-    def _compile(self, train, *arguments) -> None:
-        """Compile, or load what was compiled before, by training no member; a full disk is no reason to fail."""
-        try:
-            train(0, 0, *arguments)
-        except OSError as error:
-            from tutelage.compiling import not_kept
-
-            not_kept(error)
-            train(0, 0, *arguments)
-
 
 def by_rule(engine: FusedCpu, learner: TrainingState, start: int, stop: int) -> TrainingState:
     """Train with any of the optimisers, activations and ways of sampling that the engine supports."""
@@ -198,9 +169,9 @@ def by_rule(engine: FusedCpu, learner: TrainingState, start: int, stop: int) -> 
     for begin, end in engine._spans(start, stop):
         rates = task.rates(begin, end).astype(incoming.dtype, order="C")
         data, rows = engine._samples(begin, end)
-        engine._train(
-            kernel.train_by_rule, incoming, outgoing, m, v, data, rates, begin, engine._keys, rows, kind, gates, shape,
-            factors, rule,
+        spread(
+            kernel.train_by_rule, task.members, incoming, outgoing, m, v, data, rates, begin, engine._keys, rows, kind,
+            gates, shape, factors, rule,
         )  # fmt: skip
     cut = incoming.shape[1]
     memory = tuple(_unpack(students, shape, a[:, :cut], a[:, cut:]) for a in (m, v)[: len(learner.memory)])

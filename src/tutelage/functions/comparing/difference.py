@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tutelage.arrays import doubles
 from tutelage.deadline import Deadline
+from tutelage.devices import pick_device
 from tutelage.errors import TutelageError
 from tutelage.functions.answers import BY_FORM, Answer, OnClosing, Question, Verdict
 from tutelage.functions.bounds.branch_inputs import compile_bounds
@@ -16,7 +17,6 @@ from tutelage.functions.bounds.choose import bounded_whole, decide
 from tutelage.functions.checks import (
     as_network,
     as_number,
-    chosen_device,
     in_double,
     points_for,
     same_function_space,
@@ -248,7 +248,7 @@ def _answer(
 ) -> Answer:
     """Cheap answers first: equal weights, an input that refutes the claim, then bounds."""
     begun = time.monotonic()
-    inputs, device = pair[0].inputs, chosen_device(device)
+    inputs, device = pair[0].inputs, pick_device(device).type
     domain = as_domain(domain, inputs, flat=True)
     if domain.dimension != inputs:
         raise TutelageError(

@@ -9,22 +9,15 @@ import math
 import numpy as np
 from numba import njit
 
-from tutelage import draws
+from tutelage import _draw_loops, draws
+from tutelage._draw_loops import bits
 from tutelage.compiling import PART, compiled, stamp_of
 
-_GOLDEN, _MIX_1, _MIX_2 = (np.uint64(c) for c in (draws.GOLDEN, draws.MIX_1, draws.MIX_2))
 _CENTRE, _TAIL, _FAR = draws._CENTRE, draws._TAIL, draws._FAR_TAIL
 _SERIES = tuple(2.0 / (2 * k + 1) for k in range(12))
 _FRACTION, _HALF = np.int64((1 << 52) - 1), np.int64(0x3FE << 52)  # of the bits of a float64
 _FRACTION_BITS, _BIAS = np.int64(52), np.int64(1022)
 _SPAN = 1024  # numbers worked on at a time, so that they stay in cache
-
-
-@njit(**PART)
-def _mix(z):
-    z = (z ^ (z >> np.uint64(30))) * _MIX_1
-    z = (z ^ (z >> np.uint64(27))) * _MIX_2
-    return z ^ (z >> np.uint64(31))
 
 
 @njit(**PART)
@@ -107,8 +100,8 @@ def _make_fill(stamp: int):
             for begin in range(0, out.shape[1], _SPAN):
                 count = min(_SPAN, out.shape[1] - begin)
                 for i in range(count):
-                    bits = _mix(key + _mix(key + np.uint64(begin + i) * _GOLDEN))
-                    p[i] = (np.float64(np.int64(bits >> np.uint64(12))) + 0.5) * 2.0**-52
+                    fraction = np.int64(bits(key, np.uint64(begin + i)) >> np.uint64(12))
+                    p[i] = (np.float64(fraction) + 0.5) * 2.0**-52
                 for i in range(count):
                     z[i] = _centre(p[i])
                 _tails(p, z, count, where, x, as_bits, m, m_bits, exponent)
@@ -120,4 +113,4 @@ def _make_fill(stamp: int):
     return compiled(fill, exact=True)
 
 
-fill = _make_fill(stamp_of(__file__))
+fill = _make_fill(stamp_of(_draw_loops.__file__, __file__))

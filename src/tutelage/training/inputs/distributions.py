@@ -1,7 +1,5 @@
 """The distributions inputs are drawn from; all have mean 0."""
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -11,7 +9,7 @@ from scipy.special import stdtrit
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.threads import loop_threads
+from tutelage.threads import spread
 from tutelage.training._cuda import no_cuda
 from tutelage.training.inputs.inputs import Distribution
 
@@ -34,12 +32,7 @@ def normals(key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tens
     from tutelage.training.inputs._normal_loops import fill  # loading the compiler takes a third of a second
 
     out, keys = torch.empty(len(key), size, dtype=dtype), key.contiguous().numpy().view(np.uint64)
-    fill(0, 0, keys, out.numpy())  # compiled, or loaded, by one thread alone
-    threads = min(loop_threads(), len(key))
-    cuts = [len(key) * i // threads for i in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(fill, a, b, keys, out.numpy()) for a, b in pairwise(cuts)]:
-            done.result()
+    spread(fill, len(key), keys, out.numpy())
     return out.view(-1, count, dimension)
 
 
