@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 
-from tutelage.lab.tables import parquet_bytes
+from tutelage.lab.arrays import parquet_bytes
 from tutelage.studies.numbers import record_table
 
 

@@ -128,14 +128,15 @@ def run(
 
     With --json one line per experiment is printed.
     """
-    from tutelage.lab import Store, schedule, split
+    from tutelage.lab import Store, schedule
     from tutelage.lab.grid import size
+    from tutelage.lab.loads import parts_of
     from tutelage.studies.tracking import open_tracker
 
     _log_to_terminal(verbose)
-    experiments = [part for whole in read(file, plugins, limit) for part in split(whole)]
+    described, store = read(file, plugins, limit), Store(results)
+    experiments = [part for whole in described for part in parts_of(whole, store)]
     tracker = open_tracker(track) if track else None
-    store = Store(results)
     known = [experiment in store for experiment in experiments]
     label = experiments[0].hash if len(experiments) == 1 else f"{len(experiments)} experiments"
     with shown(label, sum(s.cost for s in experiments), as_json) as (done, landed):

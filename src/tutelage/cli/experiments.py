@@ -50,9 +50,9 @@ def schema(plugins: With = None, as_json: Json = False) -> None:
 @app.command()
 def explain(file: Experiment, plugins: With = None, limit: Limit = 10_000, as_json: Json = False) -> None:
     """Explain what an experiment does and what it costs."""
+    from tutelage.lab.experiment import plain
     from tutelage.lab.explanation import explain_experiment, facts, variations
     from tutelage.lab.grid import size
-    from tutelage.lab.teacher_student import plain
 
     experiments = read(file, plugins, limit)
     if as_json:

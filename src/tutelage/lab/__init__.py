@@ -4,13 +4,13 @@ from tutelage.lab import on_ray, on_slurm  # noqa: F401 (they register themselve
 from tutelage.lab.build import build
 from tutelage.lab.context import Context
 from tutelage.lab.execute import execute
-from tutelage.lab.experiment import Arrays, Experiment, Shared, plain
+from tutelage.lab.experiment import Arrays, Experiment, Shared, plain, to_yaml
 from tutelage.lab.jobs import schedule
 from tutelage.lab.loads import split, work
 from tutelage.lab.on_processes import processes
 from tutelage.lab.results import Result, Results
 from tutelage.lab.store import Store, load_result
-from tutelage.lab.teacher_student import Record, TeacherStudent, from_yaml, to_yaml
+from tutelage.lab.teacher_student import Record, TeacherStudent, from_yaml
 from tutelage.lab.trained_students import TrainedStudents
 
 __all__ = [

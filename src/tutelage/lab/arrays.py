@@ -53,8 +53,13 @@ def table_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
         pa.field(name, column.type, metadata={"shape": json.dumps(arrays[name].shape), "dtype": arrays[name].dtype.str})
         for name, column in columns.items()
     ]
+    return parquet_bytes(pa.table(list(columns.values()), schema=pa.schema(fields)))
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """A table as the bytes of a Parquet file."""
     buffer = io.BytesIO()
-    pq.write_table(pa.table(list(columns.values()), schema=pa.schema(fields)), buffer, compression="zstd")
+    pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()
 
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import yaml
 
 from tutelage.errors import TutelageError, unknown
 from tutelage.printing import printed
@@ -191,6 +192,28 @@ def complete(settings: Settings) -> dict[str, Any]:
         for name, field in type(settings).model_fields.items()
         if ADDED not in field.metadata or getattr(settings, name) != field.get_default(call_default_factory=True)
     }
+
+
+def to_yaml(experiment: Experiment, defaults: bool = False) -> str:
+    """Write an experiment as YAML; :func:`from_yaml` reads one of trained students back to the same hash.
+
+    Parameters
+    ----------
+    experiment
+        The settings.
+    defaults
+        Whether its kind and every default are written too, as they are in the store.
+
+    Returns
+    -------
+    str
+        YAML; plugins that it needs are named in a comment.
+    """
+    from tutelage.plugins import describe, used_by  # plugins know experiments, which know them
+
+    needs = "".join(f"# needs --with {name}\n" for name in describe(used_by(experiment)))
+    values = {"kind": experiment.kind, **complete(experiment)} if defaults else plain(experiment)
+    return needs + yaml.safe_dump(values, sort_keys=False)
 
 
 def flat(settings: Settings) -> dict[str, Any]:

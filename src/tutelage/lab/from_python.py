@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, overload
 
@@ -13,10 +14,12 @@ from tutelage.errors import unknown
 from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.grid import LIMIT, experiments_of
 from tutelage.lab.jobs import schedule
+from tutelage.lab.loads import parts_of
 from tutelage.lab.query import EXPERIMENTS, MEMORY, SECONDS, VIEWS
 from tutelage.lab.query import query as query_folder
 from tutelage.lab.store import Store
 from tutelage.lab.teacher_student import TeacherStudent
+from tutelage.lab.trained_students import joined
 
 
 @overload
@@ -31,7 +34,8 @@ def run(experiments, results="results", *, on="local", device="auto", engine="au
     experiments
         One experiment or several.
     results
-        Folder in which results are stored, each under the hash of its experiment.
+        Folder in which results are stored, each under the hash of its experiment; those of an experiment with very
+        many seeds in the parts that :func:`~tutelage.lab.split` makes.
     on
         "local", "processes:N", "ray", "ray://HOST:PORT" or "slurm".
     device, engine
@@ -59,11 +63,15 @@ def run(experiments, results="results", *, on="local", device="auto", engine="au
     (2, 4)
     """
     single = isinstance(experiments, Experiment)
-    chosen = [experiments] if single else list(experiments)
-    options = {"device": device, "engine": engine}
+    chosen, store = [experiments] if single else list(experiments), Store(results)
+    parts = [parts_of(experiment, store) for experiment in chosen]
     with _bar(sum(e.cost for e in chosen), progress) as advance:
-        computed = schedule(chosen, Store(results), on, on_progress=advance, **options)
-    return computed[0] if single else computed
+        computed = iter(schedule(list(chain(*parts)), store, on, device=device, engine=engine, on_progress=advance))
+    out = []
+    for experiment, several in zip(chosen, parts, strict=True):
+        first, *rest = islice(computed, len(several))
+        out.append(joined(experiment, [first, *rest]) if rest else first)
+    return out[0] if single else out
 
 
 def grid(

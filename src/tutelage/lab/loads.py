@@ -1,7 +1,7 @@
-"""Experiments and loads: what is stored at once, and what is put on a device at once.
+"""Parts and loads of experiments: what is stored at once, and what is put on a device at once.
 
-An experiment with very many seeds is cut into experiments by :func:`split`, from its experiment alone. When they are
-computed, experiments too large for a device are cut further into pieces, and like-shaped small ones are joined. A
+An experiment with very many seeds is split into experiments by :func:`split`, from its settings alone. When they are
+computed, experiments too large for a device are cut further into pieces, and on a GPU pieces of one shape are joined. A
 member's numbers depend on its own seed and settings alone, up to rounding: the stacked engine's last bits may differ
 with the members that are trained side by side (:class:`tutelage.training.stacked.Stacked`), whose number is in the log
 of an experiment.
@@ -11,9 +11,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 
+from tutelage.lab.experiment import Experiment
+from tutelage.lab.store import Store
 from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.settings import of_members, without_members
 
@@ -24,10 +27,10 @@ _SHARE = 0.6  # of the free memory of a GPU that the data of the loads at work m
 _CPU_BYTES = 2 << 30
 
 EXPERIMENT_WORK = 6e12
-"""Multiplications of the largest experiment an experiment makes: about a minute of one core (see docs/speed.md)."""
+"""Multiplications of the largest part that :func:`split` makes: about a minute of one core (see docs/speed.md)."""
 
 EXPERIMENT_MEMBERS = 10_000
-"""Members of the largest experiment an experiment makes, so that tables of short trainings stay of a size to handle."""
+"""Members of the largest part that :func:`split` makes, so that tables of short trainings stay of a size to handle."""
 
 
 def capacity(device: torch.device) -> int:
@@ -82,11 +85,16 @@ def split(experiment: TeacherStudent) -> list[TeacherStudent]:
     return [some(experiment, range(*bounds)) for bounds in pairwise(ends)]
 
 
+def parts_of(experiment: Experiment, store: Store) -> list[Any]:
+    """The experiments that one is computed and stored as: its parts, unless it is stored whole, as studies store it."""
+    if not isinstance(experiment, TeacherStudent) or experiment in store:
+        return [experiment]
+    return split(experiment)
+
+
 @dataclass(frozen=True)
 class Piece:
-    """Some members of an experiment, in order: ``experiment`` is the experiment of those alone, ``whole`` that of the
-    experiment.
-    """
+    """Some members of an experiment, in order: ``experiment`` has those alone, ``whole`` has all."""
 
     whole: TeacherStudent
     experiment: TeacherStudent
@@ -124,7 +132,7 @@ def _architecture(experiment: TeacherStudent) -> tuple:
 
 
 def loads(experiments: Sequence[TeacherStudent], device: torch.device) -> list[list[Piece]]:
-    """Specs as loads: each a list of pieces that are trained together and fit on the device.
+    """Experiments as loads: each a list of pieces that are trained together and fit on the device.
 
     On a GPU like-shaped pieces are joined, since a few dozen students leave most of it idle. On a CPU a load is one
     piece, since students are worked through core by core anyway and results land sooner.

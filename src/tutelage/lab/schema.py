@@ -7,8 +7,9 @@ is stricter than the reader: a section names its kind even where the grid varies
 
 from typing import Any
 
+from tutelage.lab.experiment import plain
 from tutelage.lab.grid import settings_of
-from tutelage.lab.teacher_student import Record, TeacherStudent, plain
+from tutelage.lab.teacher_student import Record, TeacherStudent
 from tutelage.measures import MEASURES
 from tutelage.settings import Recipe, Settings, first_paragraph
 from tutelage.training import Training

@@ -9,12 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tutelage.discover import import_from_subjects
 from tutelage.errors import TutelageError
 from tutelage.files import at_work, sync_folder, write_atomically
-from tutelage.lab.experiment import Experiment, complete, find
+from tutelage.lab.experiment import Experiment, find, to_yaml
 from tutelage.lab.manifest import (
     MANIFEST,
     SETTINGS,
@@ -26,7 +24,6 @@ from tutelage.lab.manifest import (
     readable,
     verify,
 )
-from tutelage.plugins import describe, used_by
 
 
 class Store:
@@ -77,7 +74,7 @@ class Store:
         part = self.root / f".{experiment.hash}.{secrets.token_hex(4)}.part"
         try:
             with at_work(part):
-                write_atomically(part / SETTINGS, to_yaml(experiment))
+                write_atomically(part / SETTINGS, to_yaml(experiment, defaults=True))
                 write_atomically(part / "log.jsonl", json.dumps(log) + "\n")
                 for name, content in files.items():
                     write_atomically(part / name, content)
@@ -102,12 +99,6 @@ class Store:
         """The same from a folder of any name."""
         verify(folder, experiment.hash)
         return experiment.decode(folder)
-
-
-def to_yaml(experiment: Experiment) -> str:
-    """Kind and settings as YAML; plugins that are needed stand in a comment."""
-    needs = "".join(f"# needs --with {name}\n" for name in describe(used_by(experiment)))
-    return needs + yaml.safe_dump({"kind": experiment.kind, **complete(experiment)}, sort_keys=False)
 
 
 def load_result(folder: Path) -> Any:

@@ -1,12 +1,10 @@
-"""Reports as Parquet tables, one an axis, and back: long tables for the database, stacked arrays for Python."""
+"""Reports as Parquet tables, one per axis, and back: long tables for the database, stacked arrays for Python."""
 
-import io
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tutelage.measures import Report, find
 from tutelage.measures.registry import axis_shape
@@ -26,7 +24,7 @@ INDEX = {
 def to_tables(
     report: Report, seeds: tuple[int, ...], teacher: tuple[int, ...], students: tuple[int, ...]
 ) -> dict[str, pa.Table]:
-    """One table an axis; rows in the order step, member, entry; values of diverged members are null.
+    """One table per axis; rows in the order step, member, entry; values of diverged members are null.
 
     teacher, students: widths (n_0, ..., n_L) of both.
     """
@@ -99,10 +97,3 @@ def _entries(axis: str, teacher: tuple[int, ...], students: tuple[int, ...]) -> 
         grid[0] = layer
         grids.append(grid)
     return dict(zip(INDEX[axis], np.concatenate(grids, axis=1), strict=True))
-
-
-def parquet_bytes(table: pa.Table) -> bytes:
-    """A table as the bytes of a Parquet file."""
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd")
-    return buffer.getvalue()

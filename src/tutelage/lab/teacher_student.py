@@ -5,15 +5,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import yaml
 from pydantic import NonNegativeInt, PositiveInt, field_validator, model_validator
 
 from tutelage.errors import TutelageError
-from tutelage.lab.experiment import Experiment, plain
+from tutelage.lab.experiment import Experiment
 from tutelage.lab.yaml_file import read_table
 from tutelage.measures import MEASURES, STANDARD, find
 from tutelage.measures.report import applicable
-from tutelage.plugins import describe, used_by
 from tutelage.settings import Settings, check_per_member, check_seeds
 from tutelage.training import Training
 from tutelage.training.inputs import Distribution
@@ -224,23 +222,6 @@ class TeacherStudent(Experiment, kind="students", numerics=1):
 
 MULTIPLICATIONS = 1e11
 """What one core does per second, roughly; only progress bars depend on it."""
-
-
-def to_yaml(experiment: TeacherStudent) -> str:
-    """Write an experiment as YAML that :func:`from_yaml` reads back to the same hash.
-
-    Parameters
-    ----------
-    experiment
-        The settings.
-
-    Returns
-    -------
-    str
-        YAML; plugins that it needs are named in a comment.
-    """
-    needs = "".join(f"# needs --with {name}\n" for name in describe(used_by(experiment)))
-    return needs + yaml.safe_dump(plain(experiment), sort_keys=False)
 
 
 def from_yaml(path: str | Path) -> TeacherStudent:

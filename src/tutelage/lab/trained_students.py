@@ -1,5 +1,6 @@
 """Results of trained students: a report of their measures, and their weights."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ from torch import Tensor
 
 from tutelage import networks
 from tutelage.errors import TutelageError
+from tutelage.lab.arrays import parquet_bytes
 from tutelage.lab.manifest import MANIFEST, Damage, readable
 from tutelage.lab.results import Result
 from tutelage.lab.store import load_result
-from tutelage.lab.tables import INDEX, parquet_bytes, to_report, to_tables
+from tutelage.lab.tables import INDEX, to_report, to_tables
 from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.measures import Report
 from tutelage.networks import Network
@@ -29,12 +31,16 @@ class TrainedStudents(Result[TeacherStudent]):
     report
         Measures at the recorded steps.
     folder
-        Folder of the result.
+        Folder of the result; of an experiment that is stored in parts, that of the first.
+    parts
+        Results of the parts, where the experiment is stored in parts.
     """
 
-    def __init__(self, experiment: TeacherStudent, report: Report, folder: Path) -> None:
+    def __init__(
+        self, experiment: TeacherStudent, report: Report, folder: Path, parts: Sequence["TrainedStudents"] = ()
+    ) -> None:
         super().__init__(experiment, folder)
-        self.report = report
+        self.report, self.parts = report, parts
 
     def weights(self, step: int | None = None) -> Network:
         """The students at a recorded step whose weights were kept (default: the last one)."""
@@ -48,6 +54,8 @@ class TrainedStudents(Result[TeacherStudent]):
         return self._network("teacher.safetensors")
 
     def _network(self, name: str) -> Network:
+        if self.parts:
+            return networks.concatenate([part._network(name) for part in self.parts])
         if (self.folder / name).is_symlink():
             raise Damage(self.folder, name, "is a link, not a file")
         return networks.load(self.folder / name)
@@ -101,6 +109,11 @@ def to_files(experiment: TeacherStudent, trained: Trained) -> dict[str, bytes]:
     tables = to_tables(trained.report, experiment.seeds, teacher, experiment.student.widths(teacher))
     files = {f"{axis}.parquet": parquet_bytes(table) for axis, table in tables.items()}
     return files | {f"{name}.safetensors": to_bytes(network) for name, network in trained.kept.items()}
+
+
+def joined(experiment: TeacherStudent, parts: Sequence[TrainedStudents]) -> TrainedStudents:
+    """The result of an experiment from the results of its parts, in the order of its seeds."""
+    return TrainedStudents(experiment, Report.join([part.report for part in parts]), parts[0].folder, parts)
 
 
 def load_students(folder: Path) -> TrainedStudents:

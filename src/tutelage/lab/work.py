@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -80,14 +79,13 @@ def trained(experiments: Sequence[TeacherStudent], context: Context) -> Iterator
 def _whole(experiment: TeacherStudent, parts: Sequence[TrainedPiece]) -> Trained:
     """The pieces of an experiment put together again, in the order of its seeds."""
     parts = sorted(parts, key=lambda part: experiment.seeds.index(part.piece.experiment.seeds[0]))
-    first = parts[0].report
-    values = {name: np.concatenate([part.report[name] for part in parts], axis=1) for name in first.values}
+    report = Report.join([part.report for part in parts])
     kept = {name: concatenate([part.kept[name] for part in parts]) for name in parts[0].kept}
     diverged, stopped = (torch.cat([getattr(p, name) for p in parts]) for name in ("diverged_at", "stopped_at"))
     seconds = sum(part.seconds for part in parts)
     training = sum(part.training_seconds for part in parts)
     how = parts[0].engine, seconds, training, parts[0].threads, [part.stack for part in parts]
-    return Trained(Report(first.steps, values), kept, diverged, stopped, *how, parts[0].why)
+    return Trained(report, kept, diverged, stopped, *how, parts[0].why)
 
 
 def train_loads(stacks: Sequence[Load], device: torch.device, engine: str, tell: OnProgress) -> Iterator[TrainedPiece]:

@@ -55,6 +55,12 @@ class Report:
             raise TutelageError(f"'{name}' was not measured here: there are {', '.join(self.values)}")
         return self.values[name]
 
+    @classmethod
+    def join(cls, reports: Sequence["Report"]) -> "Report":
+        """One report of the members of several, in their order; all of the same steps and measures."""
+        values = {name: np.concatenate([report[name] for report in reports], axis=1) for name in reports[0].values}
+        return cls(reports[0].steps, values)
+
 
 def applicable(names: Sequence[str], teacher: Network | BlackBox | tuple[int, ...]) -> tuple[str, ...]:
     """The measures to take of students of this teacher, given by itself or by its widths.

@@ -15,10 +15,10 @@ import tutelage
 from tutelage.errors import unknown
 from tutelage.files import replace_folder, write_atomically
 from tutelage.lab import Store, schedule
+from tutelage.lab.arrays import parquet_bytes
 from tutelage.lab.execute import with_needs
 from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.results import Results
-from tutelage.lab.tables import parquet_bytes
 from tutelage.printing import printed
 from tutelage.studies.claims import Verdict, judge
 from tutelage.studies.figures import check_style, house_style, save

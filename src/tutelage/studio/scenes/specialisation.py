@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from tutelage.errors import TutelageError, unknown
-from tutelage.lab.teacher_student import to_yaml
+from tutelage.lab import to_yaml
 from tutelage.measures import RECOVERED
 from tutelage.networks import outputs
 from tutelage.settings import Settings
