@@ -6,7 +6,8 @@ import math
 import pytest
 
 from tutelage import TutelageError
-from tutelage.certificates import Certificate, Part, check, unknown
+from tutelage.certificates import Certificate, check
+from tutelage.certificates.records import Part, unknown
 
 YES, NO, OPEN = check("a", 1, "<=", 2), check("b", 3, "<=", 2), check("c", 1, "<=", 2, decided=False)
 

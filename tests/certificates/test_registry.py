@@ -3,8 +3,9 @@
 import pytest
 
 from tutelage import TutelageError
-from tutelage.certificates import Condition, Finding, Subject, certify, certify_all, find, subjects, theorems
-from tutelage.certificates.registry import THEOREMS, signed
+from tutelage.certificates import Finding, certify, certify_all, find, theorems
+from tutelage.certificates.records import Condition
+from tutelage.certificates.registry import THEOREMS, Subject, signed, subjects
 
 NUMBERS = Subject(
     "numbers",

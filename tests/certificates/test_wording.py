@@ -1,6 +1,7 @@
 """A certificate says what was measured, what was needed, how far off it is and what to do."""
 
-from tutelage.certificates import Certificate, Part, check
+from tutelage.certificates import Certificate, check
+from tutelage.certificates.records import Part
 from tutelage.certificates.wording import summary_lines
 
 ALIGNED = [check("boundary is found", 10.0**-k, "<=", 1e-3, f"student unit {k}", quantity="distance") for k in range(6)]

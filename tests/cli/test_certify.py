@@ -11,7 +11,8 @@ import yaml
 from safetensors.torch import save_file
 
 import tutelage as tt
-from tutelage.certificates import subjects, theorems
+from tutelage.certificates import theorems
+from tutelage.certificates.registry import subjects
 from tutelage.cli import main
 from tutelage.lab import TrainedStudents
 from tutelage.networks import Network, save

@@ -10,7 +10,8 @@ import torch
 from safetensors.torch import save_file
 
 from tutelage.cli import main
-from tutelage.networks import Network, load, save, save_onnx
+from tutelage.networks import Network, load, save
+from tutelage.networks.exporting import save_onnx
 
 
 def run(capsys, monkeypatch, *words):

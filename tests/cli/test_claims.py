@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tutelage.cli.claims import claims_details, claims_summary, colour, failed, worst
-from tutelage.studies import STUDIES, Reproduction, Verdict
+from tutelage.studies import STUDIES, Verdict
+from tutelage.studies.reproduce import Reproduction
 
 
 def verdict(claim, setting, measured, verdict, expected="> 0.5"):

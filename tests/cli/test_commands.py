@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from tutelage.cli import main
-from tutelage.studies import Reproduction, find
 from tutelage.studies.claims import Verdict
+from tutelage.studies.reproduce import Reproduction
+from tutelage.studies.study import find
 
 EXPERIMENT = {
     "teacher": {"kind": "levels", "inputs": 6, "hidden": 3, "outputs": 2},

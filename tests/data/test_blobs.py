@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tutelage.data import digest
 from tutelage.data.blobs import blobs
+from tutelage.data.images import digest
 
 
 def test_classes_take_turns_and_nearest_means_tell_them_apart():

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tutelage.data import cache, digest, load_images, sets
-from tutelage.data.images import Images
+from tutelage.data import cache, load_images, sets
+from tutelage.data.images import Images, digest
 from tutelage.errors import TutelageError
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tutelage.data import digest, fetch, load_images, sets
+from tutelage.data import fetch, load_images, sets
 from tutelage.data.fetch import _npm, download
-from tutelage.data.images import Images
+from tutelage.data.images import Images, digest
 from tutelage.data.sets import Source
 from tutelage.errors import TutelageError
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.data import Images, digest
+from tutelage.data import Images
+from tutelage.data.images import digest
 from tutelage.errors import TutelageError
 
 

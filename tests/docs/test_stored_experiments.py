@@ -13,8 +13,8 @@ from tutelage.exits.studies.temperature import METHODS as TEMPERATURES
 from tutelage.exits.studies.temperature import STAYING, _traces
 from tutelage.lab import Results, Store
 from tutelage.lab.archive import import_results
-from tutelage.studies import find
 from tutelage.studies.reproduce import reproduce
+from tutelage.studies.study import find
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 PAGE = (RESULTS.parent / "subjects" / "exits.md").read_text()

@@ -9,9 +9,9 @@ import pytest
 from safetensors.numpy import save
 
 from tutelage import TutelageError
-from tutelage.lab import Context, Experiment, Shared, Store, plain
+from tutelage.lab import Context, Experiment, Shared, Store
 from tutelage.lab.execute import execute, levels, with_needs
-from tutelage.lab.experiment import find, flat, setting
+from tutelage.lab.experiment import find, flat, plain, setting
 from tutelage.settings import Recipe, Seeds, Settings
 from tutelage.training import Training
 

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tutelage.lab import TeacherStudent, plain
+from tutelage.lab import TeacherStudent
+from tutelage.lab.experiment import plain
 from tutelage.lab.grid import settings_of
 from tutelage.lab.schema import schema
-from tutelage.studies import SCALES, STUDIES
+from tutelage.studies import STUDIES
+from tutelage.studies.study import SCALES
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = schema()

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.measures import Snapshot, correlations, find
+from tutelage.measures import Snapshot, correlations
 from tutelage.measures.correlation import best_correlation, best_teacher, recovered, rho_mean, specialisation
+from tutelage.measures.registry import find
 from tutelage.networks import Network
 
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from tutelage.measures import Snapshot, find, half_squares
+from tutelage.measures import Snapshot, half_squares
+from tutelage.measures.registry import find
 from tutelage.networks import forward, outputs
 
 

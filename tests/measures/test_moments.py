@@ -8,8 +8,9 @@ import sys
 import pytest
 import torch
 
-from tutelage.measures import Snapshot, correlations, find, half_squares, moments
+from tutelage.measures import Snapshot, correlations, half_squares, moments
 from tutelage.measures.correlation import by_layer
+from tutelage.measures.registry import find
 from tutelage.networks import Network, forward
 from tutelage.networks.activations import slope_of
 

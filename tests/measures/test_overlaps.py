@@ -6,9 +6,10 @@ import torch
 
 import tutelage as tt
 from tutelage import TutelageError
-from tutelage.measures import MEASURES, Snapshot, find
+from tutelage.measures import MEASURES, Snapshot
 from tutelage.measures import overlaps as fan_out_module
 from tutelage.measures.overlaps import fan_out, fan_out_norms, observations, strength
+from tutelage.measures.registry import find
 from tutelage.measures.snapshot import slices
 from tutelage.networks import beta, forward
 from tutelage.networks import fan_out as fan_out_matrices

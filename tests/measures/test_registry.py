@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tutelage import TutelageError
-from tutelage.measures import MEASURES, find
-from tutelage.measures.registry import axis_shape
+from tutelage.measures import MEASURES
+from tutelage.measures.registry import axis_shape, find
 from tutelage.measures.report import observe
 from tutelage.measures.snapshot import slices
 

@@ -6,8 +6,7 @@ import torch
 
 import tutelage as tt
 from tutelage import TutelageError
-from tutelage.measures import STANDARD
-from tutelage.measures.report import Recorder
+from tutelage.measures.report import STANDARD, Recorder
 
 
 def test_a_report_has_the_step_first_and_the_member_second(problem):

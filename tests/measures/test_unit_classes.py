@@ -2,7 +2,8 @@
 
 import torch
 
-from tutelage.measures import CLASSES, Snapshot, find
+from tutelage.measures import CLASSES, Snapshot
+from tutelage.measures.registry import find
 from tutelage.networks import Network
 
 

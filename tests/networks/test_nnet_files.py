@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from tutelage.errors import TutelageError
-from tutelage.networks import load_nnet, outputs, read_network
+from tutelage.networks import outputs, read_network
+from tutelage.networks.nnet_files import load_nnet
 
 TEXT = """// a comment
 2,2,1,2,

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from tutelage.errors import TutelageError
-from tutelage.networks import Network, from_module, from_state_dict, outputs, to_state_dict
+from tutelage.networks import Network, from_module, outputs
+from tutelage.networks.state_dict import from_state_dict, to_state_dict
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -8,8 +8,8 @@ from scipy import stats
 
 from tutelage.errors import TutelageError
 from tutelage.lab import Results
-from tutelage.studies import Check, Claim, Measured, compared, judge
-from tutelage.studies.claims import SHARE, SIGNED, met
+from tutelage.studies import Check, Claim, Measured, judge
+from tutelage.studies.claims import SHARE, SIGNED, compared, met
 
 REASON = "a reason that is no measurement"
 

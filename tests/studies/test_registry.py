@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tutelage.studies import SCALES, STUDIES, Check, Claim, judge
+from tutelage.studies import STUDIES, Check, Claim, judge
 from tutelage.studies.claims import met
+from tutelage.studies.study import SCALES
 
 SIGHTINGS = re.compile(r"seen before|measured before|had (been|shown)|rehearsal", re.IGNORECASE)
 

@@ -17,10 +17,10 @@ from tutelage.lab import Experiment
 from tutelage.lab.experiment import find as find_kind
 from tutelage.lab.query import query
 from tutelage.settings import Seeds
-from tutelage.studies import SCALES, STUDIES, Claim, reproduce
+from tutelage.studies import STUDIES, Claim, reproduce
 from tutelage.studies.claims import CHECKED, VERDICTS
 from tutelage.studies.reproduce import distinct_experiments, plans
-from tutelage.studies.study import Plan, Study
+from tutelage.studies.study import SCALES, Plan, Study
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,9 @@ import pytest
 import tutelage
 from tutelage import TutelageError
 from tutelage.discover import SUBJECTS
-from tutelage.lab import plain
-from tutelage.studies import SCALES, STUDIES, find, study
+from tutelage.lab.experiment import plain
+from tutelage.studies import STUDIES, study
+from tutelage.studies.study import SCALES, find
 
 NAMED_BY_THE_DESIGN = {
     "boundaries-2d": ("tian2020", "3"),

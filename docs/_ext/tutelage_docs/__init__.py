@@ -8,7 +8,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from tutelage_docs import api, citations, commands, docstrings, front, links, mathml, study_page, verdicts
+from tutelage_docs import api, citations, commands, docstrings, front, links, mathml, rooms, study_page, verdicts
 from tutelage_docs.stored import gallery_studies
 
 __all__ = ["pages", "setup"]
@@ -52,5 +52,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-skip-member", docstrings.skip)
     app.connect("autodoc-process-docstring", docstrings.escape, priority=900)
     app.add_directive("papers", citations.PapersDirective)
+    app.add_directive("rooms", rooms.RoomsDirective)
     app.add_html_math_renderer("mathml", (mathml.inline, None), (mathml.block, None))
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,22 +3,18 @@
 The theorems themselves are in the ``certificates`` of each subject. :func:`certify` reaches them all.
 """
 
-from tutelage.certificates.records import Certificate, Condition, Finding, Part, check, unknown
-from tutelage.certificates.registry import THEOREMS, Subject, Theorem, certify, certify_all, find, subjects, theorems
+from tutelage.certificates.records import Certificate, Finding, Part, check
+from tutelage.certificates.registry import THEOREMS, Theorem, certify, certify_all, find, theorems
 
 __all__ = [
     "THEOREMS",
     "Certificate",
-    "Condition",
     "Finding",
     "Part",
-    "Subject",
     "Theorem",
     "certify",
     "certify_all",
     "check",
     "find",
-    "subjects",
     "theorems",
-    "unknown",
 ]

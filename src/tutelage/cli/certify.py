@@ -23,7 +23,8 @@ from tutelage.errors import TutelageError, unknown
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutelage.certificates import Certificate, Subject
+    from tutelage.certificates import Certificate
+    from tutelage.certificates.registry import Subject
     from tutelage.networks import Network
 
 COLOURS = {"holds": "green", "fails": "red", "not applicable": "yellow", "not decided": "yellow", "vacuous": "yellow"}
@@ -65,7 +66,8 @@ def certify(
     For example: tutelage certify alignment teacher.safetensors student.safetensors --distribution gaussian --std 1.5
     """
     from tutelage.certificates import certify as carry_out
-    from tutelage.certificates import find, subjects
+    from tutelage.certificates import find
+    from tutelage.certificates.registry import subjects
 
     load_plugins(plugins)
     if theorem == "list":
@@ -235,7 +237,8 @@ def _table(certificates: list[Certificate]) -> Table:
 
 
 def _print_theorems(as_json: bool) -> None:
-    from tutelage.certificates import subjects, theorems
+    from tutelage.certificates import theorems
+    from tutelage.certificates.registry import subjects
 
     rows = [
         {

@@ -22,8 +22,8 @@ from tutelage.printing import printable
 
 if TYPE_CHECKING:
     from tutelage.lab import TrainedStudents
-    from tutelage.studies import Reproduction
-    from tutelage.studies.tracking import Tracker
+    from tutelage.studies.reproduce import Reproduction
+    from tutelage.studies.tracking.tracker import Tracker
 
 On = Annotated[
     str, typer.Option(help=r"Where to compute: local, processes\[:N], ray\[://HOST:PORT] or slurm\[:PARTITION].")
@@ -69,11 +69,12 @@ def reproduce(
 ) -> None:
     """Reproduce figures of the papers and judge their claims; exit code 1 when a claim fails, except at scale smoke."""
     from tutelage.lab import TrainedStudents
-    from tutelage.studies import SCALES, STUDIES
+    from tutelage.studies import STUDIES
     from tutelage.studies import report as html
     from tutelage.studies.live import Landing
     from tutelage.studies.reproduce import distinct_experiments, plans
     from tutelage.studies.reproduce import reproduce as carry_out
+    from tutelage.studies.study import SCALES
     from tutelage.studies.tracking import open_tracker
 
     _log_to_terminal(verbose)

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 def study_rows() -> list[dict[str, Any]]:
     """Every study with its source and, at each scale, its experiments and roughly the seconds of one core."""
-    from tutelage.studies import SCALES, STUDIES
+    from tutelage.studies import STUDIES
     from tutelage.studies.reproduce import distinct_experiments
+    from tutelage.studies.study import SCALES
 
     rows = []
     for study in STUDIES.values():
@@ -32,8 +33,7 @@ def study_rows() -> list[dict[str, Any]]:
 
 def study_table(width: int) -> Table:
     """Every study with its title and the time it takes at each scale, on a terminal of so many columns."""
-    from tutelage.studies import SCALES
-    from tutelage.studies.study import source
+    from tutelage.studies.study import SCALES, source
 
     title = "Studies, and roughly the time of one core of the reference machine at each scale"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
@@ -81,7 +81,7 @@ def summary(result: TrainedStudents) -> dict[str, dict[str, float | int | None]]
 
 
 def summary_table(result: TrainedStudents) -> Table:
-    from tutelage.studies.report import short
+    from tutelage.studies.report.html import short
 
     table = Table(
         title=f"{result.experiment.hash}: at step {result.report.steps[-1]}, over members", title_justify="left"

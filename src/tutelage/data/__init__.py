@@ -3,18 +3,12 @@
 from tutelage.data.cache import load_images
 from tutelage.data.fetch import fetch
 from tutelage.data.folders import image_folder
-from tutelage.data.images import Images, digest
+from tutelage.data.images import Images
 from tutelage.data.sentences import film_talk, read_sentences
-from tutelage.data.sets import DATASETS, Dataset
-from tutelage.data.texts import fetch_text
 
 __all__ = [
-    "DATASETS",
-    "Dataset",
     "Images",
-    "digest",
     "fetch",
-    "fetch_text",
     "film_talk",
     "image_folder",
     "load_images",

@@ -4,10 +4,9 @@ from tutelage.lab import on_ray, on_slurm  # noqa: F401 (they register themselve
 from tutelage.lab.build import build
 from tutelage.lab.context import Context
 from tutelage.lab.execute import execute
-from tutelage.lab.experiment import Arrays, Experiment, Shared, plain, to_yaml
+from tutelage.lab.experiment import Arrays, Experiment, Shared, to_yaml
 from tutelage.lab.jobs import schedule
-from tutelage.lab.loads import split, work
-from tutelage.lab.on_processes import processes
+from tutelage.lab.loads import split
 from tutelage.lab.results import Result, Results
 from tutelage.lab.store import Store, load_result
 from tutelage.lab.teacher_student import Record, TeacherStudent, from_yaml
@@ -29,9 +28,6 @@ __all__ = [
     "from_yaml",
     "load_result",
     "split",
-    "plain",
-    "processes",
     "schedule",
     "to_yaml",
-    "work",
 ]

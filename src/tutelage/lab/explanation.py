@@ -15,8 +15,7 @@ from tutelage.lab.experiment import flat, plain
 from tutelage.lab.grid import size
 from tutelage.lab.loads import Piece, split, work
 from tutelage.lab.teacher_student import TeacherStudent
-from tutelage.measures import find
-from tutelage.measures.registry import axis_shape
+from tutelage.measures.registry import axis_shape, find
 from tutelage.plugins import describe, used_by
 from tutelage.settings import Recipe, first_paragraph
 from tutelage.training import Training

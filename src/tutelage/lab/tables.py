@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tutelage.measures import Report, find
-from tutelage.measures.registry import axis_shape
+from tutelage.measures import Report
+from tutelage.measures.registry import axis_shape, find
 
 INDEX = {
     "member": (),

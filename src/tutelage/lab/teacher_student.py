@@ -10,8 +10,9 @@ from pydantic import NonNegativeInt, PositiveInt, field_validator, model_validat
 from tutelage.errors import TutelageError
 from tutelage.lab.experiment import Experiment
 from tutelage.lab.yaml_file import read_table
-from tutelage.measures import MEASURES, STANDARD, find
-from tutelage.measures.report import applicable
+from tutelage.measures import MEASURES
+from tutelage.measures.registry import find
+from tutelage.measures.report import STANDARD, applicable
 from tutelage.settings import Settings, check_per_member, check_seeds
 from tutelage.training import Training
 from tutelage.training.inputs import Distribution

@@ -6,9 +6,9 @@ from tutelage.measures.curvature import hessian_eigenvalues
 from tutelage.measures.diagnosis import diagnose
 from tutelage.measures.losses import half_squares
 from tutelage.measures.modules import LayerMatch, match_modules
-from tutelage.measures.registry import MEASURES, Measure, find, measure_of
-from tutelage.measures.report import STANDARD, Report, measure
-from tutelage.measures.second_moments import SecondMoments, second_moments
+from tutelage.measures.registry import MEASURES, measure_of
+from tutelage.measures.report import Report, measure
+from tutelage.measures.second_moments import second_moments
 from tutelage.measures.similarity import INDICES, minibatch_cka, similarity
 from tutelage.measures.snapshot import Snapshot
 from tutelage.measures.unit_classes import CLASSES, classify
@@ -20,16 +20,12 @@ __all__ = [
     "INDICES",
     "MEASURES",
     "RECOVERED",
-    "STANDARD",
     "LayerMatch",
-    "Measure",
     "Report",
-    "SecondMoments",
     "Snapshot",
     "classify",
     "correlations",
     "diagnose",
-    "find",
     "half_squares",
     "hessian_eigenvalues",
     "match_modules",

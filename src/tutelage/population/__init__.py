@@ -9,18 +9,13 @@ in
 """
 
 from tutelage.population.exact import gradient, hessian, loss
-from tutelage.population.expectations import Units, first_layer_gradient, units_of
-from tutelage.population.flow import PopulationFlow, descend, end_point, flow
-from tutelage.population.order_parameters import (
-    online_sgd,
-    order_parameters,
-    overlaps,
-)
+from tutelage.population.expectations import Units, first_layer_gradient
+from tutelage.population.flow import PopulationFlow, end_point, flow
+from tutelage.population.order_parameters import online_sgd, order_parameters
 
 __all__ = [
     "PopulationFlow",
     "Units",
-    "descend",
     "end_point",
     "first_layer_gradient",
     "flow",
@@ -29,6 +24,4 @@ __all__ = [
     "loss",
     "online_sgd",
     "order_parameters",
-    "overlaps",
-    "units_of",
 ]

@@ -21,8 +21,8 @@ from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.results import Results
 from tutelage.printing import printed
 from tutelage.studies.claims import Verdict, judge
-from tutelage.studies.figures import check_style, house_style, save
-from tutelage.studies.figures.style import Style
+from tutelage.studies.figures import house_style
+from tutelage.studies.figures.style import Style, check_style, save
 from tutelage.studies.numbers import numbers
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find
 from tutelage.version import commit

@@ -3,7 +3,7 @@
 from tutelage.discover import import_all
 from tutelage.training.engine import ENGINES, Engine, engine
 from tutelage.training.noise import Flips, GaussianNoise, Noise, StudentTNoise
-from tutelage.training.optimisers import Adam, AdamW, GradientFlow, Optimiser, Sgd
+from tutelage.training.optimisers import Adam, AdamW, GradientFlow, Sgd
 from tutelage.training.schedules import Constant, Cosine, Drops, Inverse, Schedule, Settle, Stages
 from tutelage.training.settings import Training
 from tutelage.training.stopping import LossBelow, Plateau, Stop
@@ -27,7 +27,6 @@ __all__ = [
     "Inverse",
     "LossBelow",
     "Noise",
-    "Optimiser",
     "Plateau",
     "Schedule",
     "Settle",

@@ -20,7 +20,7 @@ from tutelage.distillation.studies.angle_distributions import (
     thin,
 )
 from tutelage.lab import Results, Store, execute
-from tutelage.studies import find
+from tutelage.studies.study import find
 
 
 def test_the_distance_from_a_law_is_scipys():

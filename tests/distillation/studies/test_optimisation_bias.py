@@ -15,7 +15,7 @@ from tutelage.distillation.studies.optimisation_bias import (
     rises,
 )
 from tutelage.lab import Results, Store, execute
-from tutelage.studies import find
+from tutelage.studies.study import find
 
 
 def test_all_learners_fit_and_the_first_is_distillation():

@@ -10,7 +10,7 @@ from tutelage.exits.studies import _exit_network as exit_network
 from tutelage.exits.studies._protocol import DISTILLED, EXIT_WISE, THREE, WITH_UNLABELLED, accuracies, networks
 from tutelage.exits.studies.images import IMAGENET, IMAGENET_LABELLED, draw_imagenet, drawn, exits_imagenet, smallest
 from tutelage.lab import Results, Store, execute
-from tutelage.studies import find
+from tutelage.studies.study import find
 from tutelage.training import Drops
 
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from tutelage import TutelageError
-from tutelage.certificates import certify, certify_all, find, subjects, theorems
+from tutelage.certificates import certify, certify_all, find, theorems
+from tutelage.certificates.registry import subjects
 from tutelage.networks import Network, concatenate
 from tutelage.papers import PAPERS
 

@@ -3,7 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.studies.figures import band, panel_grid, strength_bar, strength_colours
+from tutelage.studies.figures import band, panel_grid
+from tutelage.studies.figures.panels import strength_bar, strength_colours
 
 
 def test_a_grid_is_labelled_at_its_margins():

@@ -6,7 +6,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from tutelage import TutelageError
-from tutelage.studies.figures import PALETTE, check_style, house_style, save
+from tutelage.studies.figures import PALETTE, house_style
+from tutelage.studies.figures.style import check_style, save
 
 
 def drawn():

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.specialisation.studies._nearness import BoundaryDistances, Nearness, nearness_course, spread
 from tutelage.studies.claims import MODERATE, SIGNED, Claim
-from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
+from tutelage.studies.figures import panel_grid
+from tutelage.studies.figures.panels import strength_bar, strength_colours
 from tutelage.studies.intervals import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training

@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 from tutelage.lab import Results, TrainedStudents
 from tutelage.specialisation.studies._two_layer import sweep
 from tutelage.studies.claims import SIGNED, STRONG, Claim
-from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
+from tutelage.studies.figures import panel_grid
+from tutelage.studies.figures.panels import strength_bar, strength_colours
 from tutelage.studies.intervals import rank_correlations, recovery_steps
 from tutelage.studies.study import Plan, Scale, study
 

@@ -14,7 +14,8 @@ from tutelage.population.flow import flow
 from tutelage.population.kernels import kernel
 from tutelage.specialisation.studies._nearness import spread
 from tutelage.studies.claims import SIGNED, STRONG, Claim
-from tutelage.studies.figures import panel_grid, strength_bar, strength_colours
+from tutelage.studies.figures import panel_grid
+from tutelage.studies.figures.panels import strength_bar, strength_colours
 from tutelage.studies.intervals import rank_correlations
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training

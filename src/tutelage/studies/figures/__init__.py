@@ -1,6 +1,6 @@
 """Figures in one house style."""
 
-from tutelage.studies.figures.panels import band, panel_grid, strength_bar, strength_colours
-from tutelage.studies.figures.style import PALETTE, check_style, house_style, save
+from tutelage.studies.figures.panels import band, panel_grid
+from tutelage.studies.figures.style import PALETTE, house_style
 
-__all__ = ["PALETTE", "band", "check_style", "house_style", "panel_grid", "save", "strength_bar", "strength_colours"]
+__all__ = ["PALETTE", "band", "house_style", "panel_grid"]

@@ -1,8 +1,8 @@
 """Runs told to MLflow or TensorBoard as they are finished."""
 
 from tutelage.discover import import_all
-from tutelage.studies.tracking.tracker import TRACKERS, Tracker, open_tracker, tracker
+from tutelage.studies.tracking.tracker import open_tracker, tracker
 
 import_all(__name__, __path__)
 
-__all__ = ["TRACKERS", "Tracker", "open_tracker", "tracker"]
+__all__ = ["open_tracker", "tracker"]

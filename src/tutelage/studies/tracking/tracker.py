@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from tutelage.errors import TutelageError, unknown
-from tutelage.lab import TrainedStudents, plain
-from tutelage.measures import find
-from tutelage.studies import Reproduction
+from tutelage.lab import TrainedStudents
+from tutelage.lab.experiment import plain
+from tutelage.measures.registry import find
 from tutelage.studies.claims import CHECKED, VERDICTS
+from tutelage.studies.reproduce import Reproduction
 
 
 class Tracker(ABC):
