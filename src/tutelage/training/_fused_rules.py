@@ -34,12 +34,33 @@ GATED, ERF, TANH = range(3)
 _ROOT_HALF, _ROOT_2_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 _UNITS = 8  # units whose gradient is formed at a time
 
-FIRST, SECOND, DECAY, L1, MOMENT, SQUARE, EPSILON, DECOUPLED, ALL, MEAN = range(10)
-NUMBERS = 10
-"""Places of the array ``numbers``, which has the precision of the weights: a loop that mixed it with float64 would take
-twice as long. Adam's corrections of the first and the second moment, weight decay and l1 in the gradient, momentum (of
-Adam: the share of the new gradient), the share of its square, epsilon, weight decay beside the gradient, 1, and the
-factor -1 / batch of a mean."""
+
+class RuleNumbers(NamedTuple):
+    """The numbers of an optimiser at one step, in the precision of the weights.
+
+    A loop that mixed float32 weights with float64 numbers would work in float64 and take twice as long.
+    """
+
+    first: float
+    """Adam's correction of the first moment, 1 / (1 - beta_1^t); else 1."""
+    second: float
+    """Adam's correction of the second moment, 1 / (1 - beta_2^t)."""
+    decay: float
+    """Weight decay that is added to the gradient."""
+    l1: float
+    moment: float
+    """Momentum of SGD; of Adam the share of the new gradient, 1 - beta_1."""
+    square: float
+    """The share of the new gradient's square, 1 - beta_2."""
+    epsilon: float
+    decoupled: float
+    """Weight decay beside the gradient."""
+    one: float
+    mean: float
+    """-1 / batch, the factor of a mean whose gradient is taken off."""
+
+
+_ROOM = len(RuleNumbers._fields)
 
 
 class Factors(NamedTuple):
@@ -95,27 +116,27 @@ def _change(w, g, m, v, rate, first, rule, numbers):
     """
     size = w.shape[0]
     if rule.decay > 0:
-        decay = numbers[DECAY]
+        decay = numbers.decay
         for i in range(size):
             g[i] += decay * w[i]
     if rule.l1 > 0:
-        l1 = numbers[L1]
+        l1 = numbers.l1
         for i in range(size):
             g[i] += l1 * np.sign(w[i])
     if rule.decoupled > 0:
-        kept = numbers[ALL] - rate * numbers[DECOUPLED]
+        kept = numbers.one - rate * numbers.decoupled
         for i in range(size):
             w[i] *= kept
     if rule.adam:
-        share_1, share_2 = numbers[MOMENT], numbers[SQUARE]
-        eps, second = numbers[EPSILON], numbers[SECOND]
+        share_1, share_2 = numbers.moment, numbers.square
+        eps, second = numbers.epsilon, numbers.second
         for i in range(size):
             h = g[i]
             m[i] += share_1 * (h - m[i])
             v[i] += share_2 * (h * h - v[i])
             w[i] -= _adam_move(m[i], v[i], first, second, eps)
     elif rule.momentum > 0:
-        mu = numbers[MOMENT]
+        mu = numbers.moment
         for i in range(size):
             m[i] = mu * m[i] + g[i]
         if rule.nesterov:
@@ -130,13 +151,15 @@ def _change(w, g, m, v, rate, first, rule, numbers):
 
 
 @njit(**PART)
-def _corrections(rule, step, out):
-    """The numbers of an optimiser at a step, in the precision of the weights: out [NUMBERS]."""
-    out[FIRST] = 1 / (1 - rule.momentum ** (step + 1)) if rule.adam else 1
-    out[SECOND] = 1 / (1 - rule.beta_2 ** (step + 1)) if rule.adam else 1
-    out[DECAY], out[L1], out[EPSILON], out[DECOUPLED], out[ALL] = rule.decay, rule.l1, rule.epsilon, rule.decoupled, 1
-    out[MOMENT] = 1 - rule.momentum if rule.adam else rule.momentum
-    out[SQUARE] = 1 - rule.beta_2
+def _numbers_at(rule, step, batch, room):
+    """The numbers of a step: room [10] has the precision of the weights, and what is read from it has, too."""
+    room[0] = 1 / (1 - rule.momentum ** (step + 1)) if rule.adam else 1
+    room[1] = 1 / (1 - rule.beta_2 ** (step + 1)) if rule.adam else 1
+    room[2], room[3] = rule.decay, rule.l1
+    room[4] = 1 - rule.momentum if rule.adam else rule.momentum
+    room[5] = 1 - rule.beta_2
+    room[6], room[7], room[8], room[9] = rule.epsilon, rule.decoupled, 1, -1 / batch
+    return RuleNumbers(room[0], room[1], room[2], room[3], room[4], room[5], room[6], room[7], room[8], room[9])
 
 
 @njit(**PART)
@@ -175,13 +198,13 @@ def _change_layer(layer, trained, rate, shape, factors, rule, numbers, buffers, 
             here, there = unit * row + begin, unit * row + end
             _change(
                 weights[here:there], scratch[begin:end], trained.m[before + here : before + there],
-                trained.v[before + here : before + there], rate * factor, rate * factor * numbers[FIRST], rule, numbers,
+                trained.v[before + here : before + there], rate * factor, rate * factor * numbers.first, rule, numbers,
             )  # fmt: skip
 
 
 @njit(**PART)
 def _train_member_by_rule(trained, data, member, rates, start, key, chosen, kind, gate, shape, factors, rule, buffers,
-                          scratch, numbers):  # fmt: skip
+                          scratch, room):  # fmt: skip
     """All steps of one member, in place; see ``_train_member`` of the plain kernel."""
     first_point, first_label = member * data.points_apart, member * data.labels_apart
     steps = rates.shape[0]
@@ -192,10 +215,10 @@ def _train_member_by_rule(trained, data, member, rates, start, key, chosen, kind
             choose_rows(t + 1, data, start, key, chosen, shape, rows[following], label_rows[following])
             fetch_samples(data, first_point, first_label, shape, rows[following], label_rows[following])
         if t >= 0:
-            _corrections(rule, start + t, numbers)
+            numbers = _numbers_at(rule, start + t, shape.batch, room)
             pre_activations(trained.incoming, data.points, first_point, rows[now], shape, buffers)
             _activate(kind, gate, shape, buffers)
-            output_errors(trained.outgoing, data.labels, first_label, label_rows[now], numbers[MEAN], shape, buffers)
+            output_errors(trained.outgoing, data.labels, first_label, label_rows[now], numbers.mean, shape, buffers)
             if factors.weights[0] > 0:
                 hidden_errors(trained.outgoing, shape, buffers)
             for layer in range(2):
@@ -216,15 +239,14 @@ def _make_train(stamp: int):
         owned = make_buffers(shape, incoming)
         gradient = aligned_zeros(_UNITS * max(shape.input_row, shape.output_row), incoming)
         buffers, samples, scratch = borrowed_buffers(owned), borrowed_data(data), borrowed(gradient)
-        numbers = np.zeros(NUMBERS, incoming.dtype)
-        numbers[MEAN] = -1 / shape.batch
+        room = np.zeros(_ROOM, incoming.dtype)
         for member in range(first, last):
             trained = MemberArrays(
                 borrowed(incoming[member]), borrowed(outgoing[member]), borrowed(m[member]), borrowed(v[member])
             )
             _train_member_by_rule(
                 trained, samples, member, rates[member], start, keys[member], chosen[member], kind, gate, shape,
-                factors, rule, buffers, scratch, numbers,
+                factors, rule, buffers, scratch, room,
             )  # fmt: skip
         still_in_use((owned, gradient, data, incoming, outgoing, m, v))
         return stamp
