@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tutelage.cli.labels import read_samples
 from tutelage.cli.options import Activation, Json, Slope, read_networks
+from tutelage.cli.points import read_samples
 from tutelage.errors import TutelageError
 
 if TYPE_CHECKING:
