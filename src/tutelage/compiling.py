@@ -12,7 +12,7 @@ OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "no_
 """How routines are compiled; products and sums may be fused, nothing is assumed about their values."""
 
 PART = {**OPTIONS, "inline": "always"}
-"""How parts of a loop are compiled: into their caller, since LLVM works through all of them once a level of calls."""
+"""How parts of a loop are compiled: into their caller, since LLVM works through all of them once per level of calls."""
 
 INLINED = {**OPTIONS, "forceinline": True}
 """How parts that are called are compiled: LLVM inlines every call.

@@ -89,6 +89,7 @@ def substreams(key: Tensor, start: int, stop: int) -> Tensor:
 
 def bits(key: Tensor, counters: Tensor) -> Tensor:
     """64 random bits for each key and counter: [S], [K] -> int64 [S, K]."""
+    # One round would make the streams of keys k and k + c GOLDEN the same stream, shifted by c draws.
     inner = mix(key.unsqueeze(-1) + counters * signed(GOLDEN))
     return mix(key.unsqueeze(-1) + inner)
 
@@ -113,11 +114,15 @@ def indices(key: Tensor, count: int, bound: int, start: int = 0) -> Tensor:
     if not 1 <= bound <= 1 << 31:
         raise TutelageError(f"the number of rows to draw from must lie between 1 and 2^31, got {bound}")
     counters = torch.arange(start, start + count, dtype=torch.int64, device=key.device)
+    # The upper half of a product with 32 bits, not a remainder: no division, and no index is likelier than another by
+    # more than the share bound / 2^32.
     return (_shifted(bits(key, counters), 32) * bound) >> 32
 
 
 def permutations(key: Tensor, size: int, number: int) -> Tensor:
     """Permutation ``number`` of 0 .. size-1 of each stream, by sorting random bits: [S] -> int64 [S, size]."""
+    # Two of the sorted numbers are equal with a probability of about size^2 / 2^65; stable, so that even then the order
+    # is the same on every device.
     counters = torch.arange(number * size, (number + 1) * size, dtype=torch.int64, device=key.device)
     return torch.argsort(bits(key, counters), dim=-1, stable=True)
 

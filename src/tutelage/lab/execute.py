@@ -97,7 +97,9 @@ def levels(pending: Sequence[Experiment]) -> list[list[Experiment]]:
     """Experiments in groups: each needs only what is stored or in an earlier group."""
     place: dict[str, int] = {}
     out: list[list[Experiment]] = []
-    for experiment in pending:  # needed ones come first
+    # Invariant: what a pending experiment needs has its place already, since `with_needs` yields it first. One level
+    # is computed and stored before the next begins, so that a result that is asked for is always in the store.
+    for experiment in pending:
         level = max((place[need.hash] + 1 for need in experiment.needs() if need.hash in place), default=0)
         place[experiment.hash] = level
         out += [[]] * (level + 1 - len(out))
@@ -119,7 +121,7 @@ def _compute(
 
     def done(experiment: Experiment, share: float) -> None:
         before = shares.get(experiment.hash, 0.0)
-        shares[experiment.hash] = max(before, min(share, 1.0))
+        shares[experiment.hash] = max(before, min(share, 1.0))  # progress never goes back, whatever a kind reports
         tell(experiment.cost * (shares[experiment.hash] - before))
 
     context = Context(
@@ -132,6 +134,8 @@ def _compute(
         advance=tell,
     )
     written: list[Future[Any]] = []
+    # Kind by kind, since a kind may compute several experiments in one stack. Results are compressed and synced by
+    # other threads, so that the next experiment does not wait for the disk.
     with blamed(), ThreadPoolExecutor(max_workers=4) as writers:
         for _, group in groupby(sorted(level, key=lambda e: e.kind), key=lambda e: e.kind):
             alike = list(group)

@@ -153,7 +153,9 @@ class ResultsIndex:
         new = [row for row in self.fresh if f" {file}/" in row["files"] and (kinds is None or row["kind"] in kinds)]
         stamps = {key: _stamp(self._path(key, file)) for key in (*known, *(row["key"] for row in new))}
         select = f"SELECT key, stamp, large FROM old.held WHERE file = {literal(file)}"
-        # a table of an experiment whose manifest is new is new, too: the manifest may name another checksum
+        # A table falls into one of three: held with the stamp it has on the disk, and used as it is; held with another
+        # stamp, dropped and read again; or not held, and read. Nothing is used whose stamp was not compared just now.
+        # A table of an experiment whose manifest is new is new, too: the manifest may name another checksum
         held = {key: (stamp, large) for key, stamp, large in self._old(select) if key in known}
         large = [key for key, (stamp, is_large) in held.items() if is_large and stamp == stamps[key]]
         self.dropped |= {(key, file) for key, (stamp, _) in held.items() if stamp != stamps[key]}
@@ -210,7 +212,7 @@ class ResultsIndex:
         try:
             self.connection.execute(f"ATTACH {literal(self.part)} AS cache")
             generation = self.fill(self.connection)
-            self.connection.execute("DETACH cache")
+            self.connection.execute("DETACH cache")  # closes the file: what is renamed next is complete
             os.replace(self.part, self.file)
             return generation
         except (OSError, module().IOException):
@@ -249,6 +251,8 @@ class ResultsIndex:
             name: f"FROM {identifier(f'new {name}')}" for name in ("known", "held", *(f"rows {s}" for s in self.rows))
         }
         new |= {"settings": _settings(connection), "names": _NEW_NAMES}
+        # Invariant of every table: rows of old whose key is still good, and rows of new, never both for one key: what
+        # was read anew is not in `good`, or is in `dropped`.
         for name in {**kept, **new}:
             old = [f"FROM old.{identifier(name)} {kept[name]}"] if self.generation and name in kept else []
             both = " UNION ALL BY NAME ".join([*old, *([new[name]] if name in new else [])])

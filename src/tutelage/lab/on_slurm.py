@@ -17,9 +17,7 @@ _CORES, _MINUTES = 4, 240
 
 @backend("slurm")
 def on_slurm(rest: str) -> Backend:
-    """One array job with a task an experiment, in the partition named after the colon, or in the cluster's own
-    choice.
-    """
+    """One array job, a task per experiment, in the partition named after the colon or in the cluster's own choice."""
     return lambda jobs, landed: submit(jobs, landed, partition=rest or None)
 
 

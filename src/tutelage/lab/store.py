@@ -73,6 +73,8 @@ class Store:
         final = self.folder(experiment)
         part = self.root / f".{experiment.hash}.{secrets.token_hex(4)}.part"
         try:
+            # The manifest comes last, since it has the checksum of every other file; the name comes after it. So a
+            # folder with a hash for its name is whole, and an interrupted write leaves a name that nobody reads.
             with at_work(part):
                 write_atomically(part / SETTINGS, to_yaml(experiment, defaults=True))
                 write_atomically(part / "log.jsonl", json.dumps(log) + "\n")

@@ -1,4 +1,4 @@
-"""What is seen on a network: one file a subject, every function stacked over members."""
+"""What is seen on a network: one file per subject, every function stacked over members."""
 
 from tutelage.discover import import_all
 from tutelage.measures.correlation import RECOVERED, correlations

@@ -44,6 +44,7 @@ def _centred(f: Tensor) -> tuple[Tensor, Tensor]:
     mean = f.mean(dim=1, keepdim=True)
     centred = f - mean
     ones = f.new_ones(1, 1, 1).expand(f.shape[0], 1, f.shape[1])
+    # Most units are of ordinary size: all are squared at once, and only those whose squares cannot be trusted again.
     squares = torch.bmm(ones, centred.square())  # a product is the fastest sum over samples
     far = far_from_unity(squares.squeeze(1))
     if far.any():
@@ -59,6 +60,7 @@ def _centred(f: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _cosines(first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor]) -> Tensor:
+    # Divided by the norms after the product: the matrices are [m, n], far smaller than the activations [N, m].
     products = torch.bmm(first[0].mT, second[0])
     return (products * first[1].unsqueeze(2) * second[1].unsqueeze(1)).clamp_(-1, 1)
 

@@ -225,6 +225,7 @@ def _kept(values: Tensor, keep: float) -> Tensor:
     """Which eigenvalues, in rising order [S, p], are above rounding and among the largest that hold a share."""
     values = values.clamp_min(0)
     top, total = values[:, -1:], values.sum(1, keepdim=True)
+    # Eigenvalues of a matrix of moments are off by about p eps times the largest: below, they may be rounding alone.
     above = values > values.shape[1] * _ROUNDING * top
     smaller = values.cumsum(1) - values  # what all smaller directions hold together
     needed = smaller + values > (1 - keep) * total * (1 + _ROUNDING)
@@ -240,6 +241,8 @@ def _whitening(c: Tensor, keep: float = 1.0) -> Tensor:
 
 def _mean_correlation(moments: SecondMoments, x: Tensor, y: Tensor) -> Tensor:
     _refuse_few_samples(moments, x, y)
+    # The singular values of the whitened cross-moments are the canonical correlations; directions that whitening left
+    # out are columns of zeros, and add correlations of 0 to the sum.
     rho = torch.linalg.svdvals(x.mT @ moments.xy @ y).clamp(0, 1)
     count = torch.minimum(_rank(x), _rank(y))
     return torch.where(count > 0, rho.sum(1) / count.clamp_min(1), 0)

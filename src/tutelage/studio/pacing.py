@@ -39,6 +39,8 @@ class Turns:
             else:
                 self._taken = True
                 mine.set()
+        # Invariant: at most one event is set and not yet given back. The one who leaves hands the turn to the head of
+        # the queue and does not free it first, so that nobody who comes later can take it in between.
         mine.wait()
         try:
             yield
@@ -140,6 +142,8 @@ class FrameMaker:
     def _next(self) -> Moment | None:
         """The moment to show, when it is time; None at the end."""
         with self._news:
+            # Every round either waits or returns. A page that is not ready costs one look per interval, and the newest
+            # moment is kept meanwhile: it is replaced, never queued, so that a slow page skips frames.
             while not self._closed:
                 now = time.monotonic()
                 if self._newest is None:
@@ -151,6 +155,8 @@ class FrameMaker:
                     self._due = now + self.interval
                     continue
                 else:
+                    # Counted from when it was due, so that the rate is kept on average; from now after a long pause,
+                    # so that no burst of frames makes up for it.
                     self._due = max(self._due + self.interval, now)
                     self._busy, moment, self._newest = True, self._newest, None
                     return moment

@@ -106,6 +106,8 @@ class Session:
 
     def _take(self, size: int, command: dict[str, Any]) -> None:
         """Let a command wait for the thread, unless too much is waiting already."""
+        # Invariant: `_waiting` is the length of all commands in the queue together. A page that sends faster than its
+        # course obeys is told so, and cannot fill the memory.
         with self._counting:
             if self._waiting + size <= _CHARACTERS and not self._commands.full():
                 self._waiting += size
@@ -128,6 +130,8 @@ class Session:
     def _work(self) -> None:
         single_threaded()
         give_way()  # frames and the browser take little, but at once
+        # Between two stretches of training one command is obeyed, so that a click waits for one stretch at most. The
+        # thread sleeps until a command comes where it is paused or has no course.
         while not self._closed.is_set():
             command = self._next(wait=not self.playing or self.course is None)
             try:

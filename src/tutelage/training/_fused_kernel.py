@@ -221,12 +221,15 @@ def _train_member(incoming, outgoing, data, member, rates, start, key, chosen, g
     first_point, first_label = member * data.points_apart, member * data.labels_apart
     steps, slots = rates.shape[0], shape.batch_row
     rows, label_rows = np.zeros((2, shape.batch), np.int64), np.zeros((2, shape.batch), np.int64)
+    # Invariant: at the head of iteration t the rows of step t are in row t & 1 of the arrays, and their points are on
+    # the way into the cache. So the loop begins at -1, where there is nothing to train on and the first rows are drawn.
     for t in range(-1, steps):
         now, following = t & 1, (t + 1) & 1
         if t + 1 < steps:
             choose_rows(t + 1, data, start, key, chosen, shape, rows[following], label_rows[following])
             fetch_samples(data, first_point, first_label, shape, rows[following], label_rows[following])
         if t >= 0:
+            # Both errors are formed before either layer changes: the gradient is that of the weights of one moment.
             pre_activations(incoming, data.points, first_point, rows[now], shape, buffers)
             apply_gates(gate, shape, buffers)
             output_errors(outgoing, data.labels, first_label, label_rows[now], rates[t], shape, buffers)

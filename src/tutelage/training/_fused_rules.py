@@ -209,6 +209,7 @@ def _train_member_by_rule(trained, data, member, rates, start, key, chosen, kind
     first_point, first_label = member * data.points_apart, member * data.labels_apart
     steps = rates.shape[0]
     rows, label_rows = np.zeros((2, shape.batch), np.int64), np.zeros((2, shape.batch), np.int64)
+    # The invariant of the plain kernel: at the head of iteration t the rows of step t are in row t & 1.
     for t in range(-1, steps):
         now, following = t & 1, (t + 1) & 1
         if t + 1 < steps:
@@ -219,6 +220,7 @@ def _train_member_by_rule(trained, data, member, rates, start, key, chosen, kind
             pre_activations(trained.incoming, data.points, first_point, rows[now], shape, buffers)
             _activate(kind, gate, shape, buffers)
             output_errors(trained.outgoing, data.labels, first_label, label_rows[now], numbers.mean, shape, buffers)
+            # Before the outgoing weights change: what is sent back goes through those of the forward pass.
             if factors.weights[0] > 0:
                 hidden_errors(trained.outgoing, shape, buffers)
             for layer in range(2):

@@ -53,6 +53,8 @@ class Stacked(Engine):
         learner, optimiser = learner.clone(), self.task.training.optimiser
         rule = Rule(self.task.training, learner.students.widths)
         span = self.task.span if self.task.generated else _SPAN
+        # Spans bound the memory of rows, rates and fresh points; every draw has the number of its step as a counter, so
+        # that no number depends on where a span ends.
         for begin in range(start, stop, span):
             end = min(begin + span, stop)
             batch = self._batches(begin, end)
@@ -133,6 +135,8 @@ class Rule:
         g = descent(self.loss, y, features[-1], self.temperature) * rates
         for layer in range(students.depth - 1, self.lowest - 1, -1):
             w, (factor, bias_factor) = students.weights[layer], self.factors[layer]
+            # Invariant: g is the descent direction of this layer's pre-activations, times the rate. What is sent below
+            # is formed first, from the weights as they were in the forward pass; then this layer changes.
             below = self._below(layer, g, w, gates) if layer > self.lowest else g
             if factor:
                 w.baddbmm_(features[layer].mT, g, alpha=factor)
@@ -178,6 +182,7 @@ class Rule:
         """One step of the classical Runge-Kutta method along minus the gradient, in place."""
         start = [a.clone() for a in students.parameters]
         total = [torch.zeros_like(a) for a in start]
+        # Per stage: its weight in the sum, and how far along its slope the next stage looks; the last ends the step.
         for share, after in ((1, 0.5), (2, 0.5), (2, 1.0), (1, None)):
             slopes = self.gradients(students, x, y)
             for place, (array, gradient, factor) in enumerate(
