@@ -33,6 +33,14 @@ def gamma(terms: int) -> float:
     return (terms + 8) * EPS
 
 
+def stored_eps(dtype: torch.dtype) -> float:
+    """The rounding of stored weights that are meant to be equal: of float32 there, of float64 for all other types.
+
+    Numbers in half precision are taken as exact, which float64 is for them.
+    """
+    return torch.finfo(torch.float32 if dtype == torch.float32 else torch.float64).eps
+
+
 def up(x: Any) -> Any:
     """A number, tensor or array that was rounded twice at most, rounded upwards."""
     return x + (abs(x) * 2 * EPS + UNDERFLOW)

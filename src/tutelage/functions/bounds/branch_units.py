@@ -12,6 +12,7 @@ from tutelage.functions.answers import OnClosing, Question
 from tutelage.functions.bounds.backward import Parts, given_ranges, hidden_ranges, improved, layers_of, whole
 from tutelage.functions.checks import bias, slopes
 from tutelage.functions.layers.joint import apart
+from tutelage.functions.rounding import EPS
 from tutelage.functions.search.hunt import Hunt
 from tutelage.networks import Network, outputs
 
@@ -133,9 +134,6 @@ def _cut(now: _Waiting) -> tuple[Parts | None, Tensor, bool]:
     return halves, torch.cat([now.number, now.number]), fixed
 
 
-_EPS = 2.0**-52
-
-
 def prove_by_units(
     pair: tuple[Network, Network],
     question: Question,
@@ -165,7 +163,7 @@ def prove_by_units(
     rounds = any(slopes(network)[0] not in (-1.0, 0.0, 1.0) for network in pair)
     if rounds and (slopes(pair[0]) != slopes(pair[1]) or pair[0].depth != pair[1].depth):
         return False, at_most, 0  # relu units in place of others have rounded weights
-    rounded = _EPS * (bias(pair[0], pair[0].depth - 1)[0].abs() + bias(pair[1], pair[1].depth - 1)[0].abs())
+    rounded = EPS * (bias(pair[0], pair[0].depth - 1)[0].abs() + bias(pair[1], pair[1].depth - 1)[0].abs())
     eye = torch.eye(pair[0].outputs, dtype=torch.float64)[asked]
     limits = (question.limits - rounded)[asked]
     known = at_most[(question.limits < torch.inf) & (at_most <= question.limits)]  # of outputs that are proved
@@ -175,7 +173,7 @@ def prove_by_units(
     )  # fmt: skip
     both = torch.maximum(result.bounds[: len(asked)], result.bounds[len(asked) :]) + rounded[asked]
     at_most = at_most.clone()
-    at_most[asked] = torch.minimum(at_most[asked], both.clamp_min(0) * (1 + 4 * _EPS))
+    at_most[asked] = torch.minimum(at_most[asked], both.clamp_min(0) * (1 + 4 * EPS))
     return result.proved, at_most, result.parts
 
 

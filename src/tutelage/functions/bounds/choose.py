@@ -27,6 +27,7 @@ from tutelage.functions.bounds.normal import normal_apart
 from tutelage.functions.bounds.whole_box import decide_sparse
 from tutelage.functions.interruptible import interruptible
 from tutelage.functions.layers.pairs import fits, joined, layers_of
+from tutelage.functions.rounding import stored_eps
 from tutelage.functions.search.hunt import Hunt
 from tutelage.functions.search.sparse import SparseHunt
 from tutelage.networks import Network
@@ -152,8 +153,8 @@ def _bound_by_form(pair: tuple[Network, Network], hunt: Hunt, deadline: Deadline
     Infinite where that does not explain it. Linear programs about the signs of units are solved only where numbers of
     units differ, as they do where some were removed.
     """
-    single = [_in_single(n) or kind == torch.float32 for n, kind in zip(pair, hunt.precisions, strict=True)]
-    eps = tuple(torch.finfo(torch.float32 if s else torch.float64).eps for s in single)
+    kinds = (torch.float32 if _in_single(n) else kind for n, kind in zip(pair, hunt.precisions, strict=True))
+    eps = tuple(map(stored_eps, kinds))
     solving = deadline.within(0.0 if pair[0].widths == pair[1].widths else _SOLVING)
     box = hunt.domain.stacked()
     try:

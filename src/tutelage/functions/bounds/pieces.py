@@ -14,12 +14,10 @@ from torch import Tensor
 
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
-from tutelage.functions.bounds.ranges import bounds, underflow
-from tutelage.functions.bounds.sensitivity import gains, reach, rounding
+from tutelage.functions.bounds.ranges import bounds, gains, reach, rounding, underflow
 from tutelage.functions.checks import bias
 from tutelage.functions.domain import Domain, box
 from tutelage.functions.layers.joint import apart, homogeneous
-from tutelage.functions.pieces.extremes import extreme_values
 from tutelage.functions.pieces.regions import BUDGET, Regions, enumerate_regions
 from tutelage.functions.pieces.slices import slice_network
 from tutelage.functions.rounding import ROUNDING, gamma
@@ -181,12 +179,10 @@ def _finite(whole: Network, place: Tensor | None) -> Tensor:
 def _over(both: Network, domain: Domain, budget: int) -> Supremum:
     """The largest size of any output over a domain, from the vertices of all regions."""
     regions, times = _regions(both, domain, budget)
-    extremes = extreme_values(regions)
-    size = torch.cat([-extremes.low, extremes.high])
-    at = torch.cat([extremes.at_low, extremes.at_high])[size.argmax()]
+    sizes = outputs(both, regions.vertices)[0].abs()  # what is affine on every region is largest at a vertex
     room = _room(both, domain, times * ROUNDING)
-    each = torch.maximum(-extremes.low, extremes.high).clamp_min(0) + room
-    return Supremum(float(size.max()), at, room.max().item(), len(regions), True, each)
+    at = regions.vertices[sizes.amax(1).argmax()]
+    return Supremum(float(sizes.max()), at, room.max().item(), len(regions), True, sizes.amax(0) + room)
 
 
 def _regions(both: Network, domain: Domain, budget: int) -> tuple[Regions, int]:

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.deadline import rows_at_a_time
-from tutelage.functions.bounds.sensitivity import reach, rounding
+from tutelage.functions.bounds.ranges import reach, rounding
 from tutelage.functions.checks import bias, in_double
 from tutelage.functions.domain import box_for
-from tutelage.functions.rounding import ROUNDING, gamma, with_error
+from tutelage.functions.rounding import ROUNDING, gamma, stored_eps, with_error
 from tutelage.networks import Network
 from tutelage.networks.activations import gate
 from tutelage.networks.forward import activate, linear
@@ -138,5 +138,4 @@ def rounding_at(network: Network, at: Tensor) -> Tensor:
 def _relative(network: Network) -> float:
     """The relative error of a weight: of its storage in float32 or float64, and of the arithmetic in float64."""
     arithmetic = 4 * network.depth * max(ROUNDING, gamma(max(network.widths)))
-    stored = torch.finfo(torch.float32 if stored_precision(network) == torch.float32 else torch.float64).eps
-    return float(_ROUNDINGS * stored + arithmetic)
+    return float(_ROUNDINGS * stored_eps(stored_precision(network)) + arithmetic)

@@ -11,8 +11,8 @@ from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.functions.domain import Domain, Ends, as_domain
 from tutelage.functions.identifying.identifiability import identifiability
-from tutelage.functions.pieces.first_cell import skeleton
 from tutelage.functions.pieces.regions import BUDGET, enumerate_regions, local_maps
+from tutelage.functions.pieces.subdivision import skeleton
 from tutelage.networks import Network
 
 TRIES = 16

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-_EPS = 2.0**-52
+from tutelage.functions.rounding import EPS
 
 
 class Layer(NamedTuple):
@@ -67,7 +67,7 @@ def _one(lower: Layer, upper: Layer) -> Layer | None:
     if not np.logical_and((wc == wd).all(1), bc == bd)[pair].all():
         return None
     b = bc + upper.b
-    slack = np.where(upper.b != 0, _EPS * (np.abs(bc) + np.abs(upper.b)), 0.0)
+    slack = np.where(upper.b != 0, EPS * (np.abs(bc) + np.abs(upper.b)), 0.0)
     return Layer(np.ascontiguousarray(wc), b, 0.0, slack)
 
 

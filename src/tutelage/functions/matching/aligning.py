@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, only_networks
+from tutelage.functions.comparing.canonical import reordered
 from tutelage.functions.matching.judging import judged
 from tutelage.functions.matching.matching import By, Matching, match
 from tutelage.networks import Network, concatenate
@@ -88,7 +89,7 @@ def weight_matched(first: Network, second: Network, sweeps: int = 50) -> Network
             gain = torch.bmm(a.mT, b)  # [S, n, n]: unit j of the first against unit k of the second
             gain = gain.to(torch.promote_types(gain.dtype, torch.float32))  # SciPy takes no half precision
             order = torch.stack([torch.as_tensor(linear_sum_assignment(-matrix.numpy())[1]) for matrix in gain])
-            now = _permuted(now, layer, order)
+            now = reordered(now, layer, order)
         if all(torch.equal(p, q) for p, q in zip(before.parameters, now.parameters, strict=True)):
             break
     return now
@@ -97,16 +98,6 @@ def weight_matched(first: Network, second: Network, sweeps: int = 50) -> Network
 def _both_sides(network: Network, layer: int) -> Tensor:
     """Incoming weights, bias and fan-out of the units of a hidden layer: [S, in + 1 + out, n]."""
     return torch.cat([network.weights[layer], bias(network, layer).unsqueeze(1), network.weights[layer + 1].mT], dim=1)
-
-
-def _permuted(network: Network, layer: int, order: Tensor) -> Network:
-    """The network whose unit j of a hidden layer is unit order[j] of this one's: order [S, n]."""
-    weights, biases = list(network.weights), list(network.biases or ())
-    weights[layer] = weights[layer].gather(2, order.unsqueeze(1).expand_as(weights[layer]))
-    weights[layer + 1] = weights[layer + 1].gather(1, order.unsqueeze(2).expand_as(weights[layer + 1]))
-    if biases:
-        biases[layer] = biases[layer].gather(1, order)
-    return replace(network, weights=tuple(weights), biases=tuple(biases) if biases else None)
 
 
 def rescaled(student: Network, matching: Matching) -> Network:

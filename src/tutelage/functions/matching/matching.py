@@ -5,7 +5,7 @@ was applied: the student's weights are summed over all lower units that stand fo
 written over the same lower units.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double, points_for, same_function_space
+from tutelage.functions.comparing.canonical import reordered
 from tutelage.measures import CLASSES, RECOVERED, classify, correlations
 from tutelage.measures.overlaps import fan_out_norms
 from tutelage.measures.unit_classes import IDLE
@@ -84,18 +85,14 @@ class Matching:
 
         Only for a one-to-one matching; unit k then stands for teacher unit k.
         """
-        weights, biases = list(student.weights), list(student.biases or ())
         for layer, teacher_of in enumerate(self.teacher_of):
             order = teacher_of.argsort(1).to(student.device)
             if not torch.equal(teacher_of.sort(1).values, torch.arange(order.shape[1]).expand_as(order)):
                 raise TutelageError(
                     f"layer {layer + 1} is not matched one to one, so its units have no order of the teacher"
                 )
-            weights[layer] = weights[layer].gather(2, order.unsqueeze(1).expand_as(weights[layer]))
-            weights[layer + 1] = weights[layer + 1].gather(1, order.unsqueeze(2).expand_as(weights[layer + 1]))
-            if biases:
-                biases[layer] = biases[layer].gather(1, order)
-        return replace(student, weights=tuple(weights), biases=tuple(biases) if biases else None)
+            student = reordered(student, layer, order)
+        return student
 
 
 def match(

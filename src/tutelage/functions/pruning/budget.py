@@ -14,11 +14,10 @@ from tutelage.functions.checks import bias, rounded_up
 from tutelage.functions.layers.joint import apart
 from tutelage.functions.pruning.redundancy import Work
 from tutelage.functions.relaxations import activated
-from tutelage.functions.rounding import gamma
+from tutelage.functions.rounding import EPS, gamma
 from tutelage.networks import Network
 
 _ROUNDS = 6  # of removing units and bounding the difference as a whole
-_EPS = 2.0**-52
 
 
 def spend(original: Network, work: Work, within: float, deadline: Deadline) -> None:
@@ -46,7 +45,7 @@ def _costs(work: Work, layer: int) -> tuple[Tensor, Tensor, Tensor]:
     low, high = activated(work.network, work.view.known[layer - 1])
     middle = torch.where(low == high, low, 0.5 * low + 0.5 * high)
     v, above = work.network.weights[layer], bias(work.network, layer)
-    half = torch.maximum(high - middle, middle - low) * (1 + 4 * _EPS)
+    half = torch.maximum(high - middle, middle - low) * (1 + 4 * EPS)
     size = (middle.unsqueeze(2) * v).abs() + above.abs().unsqueeze(1)
     rounding = (gamma(v.shape[1]) + torch.finfo(work.dtype).eps) * size
     delta = half.unsqueeze(2) * v.abs() + rounding
@@ -109,7 +108,7 @@ def _as_a_whole(original: Network, work: Work, deadline: Deadline) -> Tensor:
         both = branch(
             apart(*pair), work.box.low[member], work.box.high[member], objectives, never, deadline, stop=lambda: True
         ).bounds
-        rounded = _EPS * sum(bias(n, n.depth - 1)[0].abs() for n in pair)
+        rounded = EPS * sum(bias(n, n.depth - 1)[0].abs() for n in pair)
         largest = torch.maximum(both[: original.outputs], both[original.outputs :]).clamp_min(0)
-        bounds[member] = (largest + rounded) * (1 + 4 * _EPS)
+        bounds[member] = (largest + rounded) * (1 + 4 * EPS)
     return bounds.nan_to_num(torch.inf, torch.inf)

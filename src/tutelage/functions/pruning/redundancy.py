@@ -14,8 +14,7 @@ from torch import Tensor
 
 from tutelage.deadline import NEVER, Deadline, OutOfTime
 from tutelage.functions.bounds.forms import distances
-from tutelage.functions.bounds.ranges import bounds
-from tutelage.functions.bounds.sensitivity import gains, reach
+from tutelage.functions.bounds.ranges import bounds, gains, reach
 from tutelage.functions.checks import bias, slopes
 from tutelage.functions.domain import Domain, box_for
 from tutelage.functions.interruptible import interruptible

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.known import Known, features, slopes
-from tutelage.functions.querying.oracle import Oracle
+from tutelage.functions.querying.oracle import Oracle, QueryDraws
 from tutelage.functions.querying.tracing import kinks
 
 _FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known

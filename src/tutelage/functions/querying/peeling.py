@@ -6,11 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.known import Known, Layer, features, region
 from tutelage.functions.querying.lines import Lines, sample
-from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.oracle import Oracle, QueryDraws, Spent
 from tutelage.functions.querying.orientation import Agreement, agreement, by_equations, by_readers, filled, nothing_open
 from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
 from tutelage.functions.querying.unit_search import FoundUnits, Rivals, explained, find_units

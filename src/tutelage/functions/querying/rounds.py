@@ -13,10 +13,9 @@ from safetensors.numpy import save as to_bytes
 
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.lines import Lines, look_along, no_lines, sample
-from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.oracle import Oracle, QueryDraws, Spent
 from tutelage.functions.querying.peeling import Memory, Peeled, peel
 from tutelage.functions.querying.polish import outputs as outputs_of
 

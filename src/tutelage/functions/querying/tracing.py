@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.known import Known, Region, features, kappas, pushed, region, unit_slopes
 from tutelage.functions.querying.lines import bends
 from tutelage.functions.querying.normals import FoldPoints, moving_axes
-from tutelage.functions.querying.oracle import Oracle
+from tutelage.functions.querying.oracle import Oracle, QueryDraws
 
 _DIRECTIONS = 24  # drawn at every step, besides those towards units not crossed so far
 _SOLVED = 1e-7  # singular values of the first equations below this share of the largest leave a direction open

@@ -18,12 +18,11 @@ from functools import partial
 
 import numpy as np
 
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import UnitSearchSetting, confirmed, fixed
 from tutelage.functions.querying.known import Known, features, open_directions, slopes
 from tutelage.functions.querying.lines import Lines
 from tutelage.functions.querying.normals import FoldPoints, with_normals
-from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.oracle import Oracle, QueryDraws, Spent
 from tutelage.functions.querying.tracing import Traced, trace
 
 _MISSES = 0.005  # share of a fold that may be missed where it should be seen
