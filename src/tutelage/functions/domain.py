@@ -214,6 +214,7 @@ def polytope(normals: Tensor, offsets: Tensor) -> Domain:
     if not (a.isfinite().all() and b.isfinite().all() and (lengths > 0).all()):
         raise TutelageError("every constraint of a polytope needs finite numbers and a normal other than 0")
     a, b = a / lengths[:, None], b / lengths
+    # Bounded by 1, since how deep a point can lie in an unbounded set is infinite; whether it is bounded is asked next.
     inside = _deepest(a, b, at_most=1.0)[1]
     if inside <= ROUNDING * (1 + b.abs().max()):
         raise TutelageError(

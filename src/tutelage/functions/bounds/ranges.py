@@ -69,6 +69,8 @@ def bounds(
             u = _tighter(u, _by_lines(network, known, box, layer))
         if tried is not None:
             tried = linear(network, layer, tried)
+            # Samples first: most undecided units show a point on either side, and no program can decide those. Outputs
+            # have no kink whose side could be decided.
             if layer and layer < network.depth - 1:
                 u = programs.tightened(network, known, box, layer, u, tried, deadline)
             tried = activate(network, tried)
@@ -83,6 +85,8 @@ def _tighter(first: Interval, second: Interval) -> Interval:
 
 def _by_lines(network: Network, known: Sequence[Interval], box: Domain, layer: int) -> Interval:
     """Bounds of one layer with every lower activation between two lines, carried back to the inputs."""
+    # Invariant: lower z + start <= the pre-activations of `layer` <= upper z + stop, z the features below, for one
+    # layer further down in every pass.
     lower = upper = network.weights[layer].mT  # [S, out, n] over the features below
     start = stop = bias(network, layer)
     for below in reversed(range(layer)):
@@ -143,6 +147,8 @@ def _end(f: Tensor, w: Tensor, g: Tensor, v: Tensor, b: Tensor, side: int) -> Te
     def met(x: Tensor, y: Tensor) -> Tensor:
         return times(x.to(w), (y != 0).to(w))
 
+    # 0 times infinity is NaN: infinite ends are taken out of the sum and put back where a weight other than 0 meets
+    # one.
     finite_f, finite_g = torch.where(f.isinf(), 0, f), torch.where(g.isinf(), 0, g)
     value = times(finite_f, w) + times(finite_g, v) + b
     size = times(finite_f.abs(), w.abs()) + times(finite_g.abs(), v.abs()) + b.abs()

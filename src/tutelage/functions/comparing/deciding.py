@@ -1,4 +1,12 @@
-"""The ways to decide whether two networks are the same function, each of which may leave it open."""
+"""The ways to decide whether two networks are the same function, each of which may leave it open.
+
+In the order in which :mod:`.equivalence` tries them: a few points, which nothing may keep from being looked at; a
+permutation with scales, which proves it for all inputs; normal forms and bounds on the domain; a search for a witness;
+bounds on parts of the domain; and the exact pieces, for few inputs. A proof is a bound on every output that stays
+within the tolerance of :mod:`.tolerance`; a witness is held against the rounding of its own evaluation, in fractions
+where floats do not suffice. Whatever is proved is kept and met with what is proved later, and a proof that a witness
+contradicts is an internal error.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -93,6 +101,8 @@ class Deciding:
             return self._same("same and related", "both have the same weights in the same order")
         if not self.relation.holds.all():
             return None
+        # A relation is a statement about all inputs. It is accepted for what rounding explains everywhere, or else for
+        # what stays within the tolerance on the domain that was asked about.
         everywhere = self._aligned_apart(box_for(self.first, None))
         here = everywhere if self.domain is None else self._aligned_apart(self.around)
         at_most = self._knows(here)
@@ -122,6 +132,8 @@ class Deciding:
             torch.cat([s.flatten() for s in self.relation.scales]) if self.relation.scales else aligned.weights[0][:0]
         )
         smallest = min(a[a != 0].abs().min().item() if a.any() else 1.0 for a in aligned.parameters)
+        # Units that were scaled by other factors have rounded weights: as if every weight of the aligned network could
+        # be off by a rounding more.
         if not (scales.frexp().mantissa.abs() == 0.5).all() or smallest < TINY:  # powers of two scale exactly
             apart = apart + rounding(aligned, aligned.map(lambda a: a * (1 + gamma(0))), sizes)[0]
         if not apart.any():
@@ -140,6 +152,8 @@ class Deciding:
         """Both networks with outputs in units of their tolerances, rounded to powers of two, for searches."""
         positive = self.enough[self.enough > 0]
         unit = torch.where(self.enough > 0, self.enough, positive.min() if len(positive) else 1)
+        # A search for the largest difference over all outputs would look at the largest output alone: each counts in
+        # units of its own tolerance. Powers of two, so that scaled networks have the same differences exactly.
         by = torch.ldexp(torch.ones_like(unit), (unit.max().frexp().exponent - unit.frexp().exponent).clamp_max(500))
         return tuple(_top_scaled(n, by) for n in (self.first, self.second))  # type: ignore[return-value]
 

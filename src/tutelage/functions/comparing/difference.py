@@ -255,6 +255,7 @@ def _answer(
         alike = equal_weights(*pair)
     zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
     if alike and question.proved_by(zero) and question.room.isfinite().all():
+        # The only case that no bound is needed for; with rooms that are not finite not even this proves anything.
         answer = Answer("holds", words, "both have the same weights", in_words(domain), question.room, zero)
     else:
         hunt.begin(seed, deadline.share(_SEARCH), data)

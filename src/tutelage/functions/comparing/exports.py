@@ -135,6 +135,7 @@ def check_export(
     left_out, on_data, row, agreement = 0, None, None, None
     if points is not None:
         left_out, on_data, row, agreement = _on_data(first, second, points, deadline)
+    # The bound would take all of the time where it leaves the tolerance open, and nothing would be said of classes.
     limit = deadline.share(_BOUND) if first.outputs > 1 else deadline
     closeness = difference_bound(
         read_first, read_second, domain, enough=tolerance, seconds=limit, points=points, on_progress=on_progress

@@ -31,6 +31,8 @@ def same_large(
     hunt = SparseHunt(pair, searched, Question(torch.full((pair[0].outputs,), 1e-12, dtype=torch.float64), follow=1.0))
     hunt.begin(seed, Deadline(None if deadline.seconds is None else _SEARCH * max(0.0, deadline.left)))
     allowed = rounding_at(pair, hunt.at) if tolerance is None else torch.full_like(hunt.largest, tolerance)
+    # What rounding explains is compared at the worst input found, not over the domain: interval bounds on it are larger
+    # than the outputs of large networks, and would call everything the same.
     gap, error = hunt.gap(hunt.at)
     if (gap - error > allowed).any():
         words = "they differ at the witness; the largest difference found is given"

@@ -52,6 +52,8 @@ def side_by_side(
     reach: [d], the largest sizes of the inputs. Without them units are neither scaled nor grouped; nor are they where
     that brings the weights no closer.
     """
+    # Scaling and grouping round the weights, which costs slack in every bound: they have to leave a tenth of the
+    # squared distance at most to be worth it.
     plain = _placed(f, g, None, deadline)
     apart = _apart(*plain)
     same_widths = [len(layer.b) for layer in f] == [len(layer.b) for layer in g]
@@ -157,6 +159,7 @@ def _partners(f: np.ndarray, g: np.ndarray, scaling: bool) -> list[tuple[int, in
             (i, j, 1.0)
             for i, j in zip(*map(np.ndarray.tolist, linear_sum_assignment(in_f + in_g - 2 * product)), strict=True)
         ]
+    # A negative multiple is another unit, since a relu passes positive factors alone.
     product = product.clip(0)
     best = np.divide(product, in_g, out=np.zeros_like(product), where=in_g > 0)
     left = in_f - best * product

@@ -1,4 +1,9 @@
-"""The units of one network put into the order of another's, so that both can be averaged."""
+"""The units of one network put into the order of another's, so that both can be averaged.
+
+By weights: turns of assignments until nothing changes, a local optimum of the sum of products (to find the best
+permutation of all layers at once is NP-hard; Ainsworth et al. 2023). By activations: one assignment per layer. Each
+costs n^3 per layer and sweep.
+"""
 
 from dataclasses import replace
 from typing import Literal
@@ -27,6 +32,7 @@ def aligned(
     ways: tuple[By, ...] = ("weights", "activations", "both")
     candidates = [_aligned_by(first, second, x, "weights")]
     losses = [judged([_half_way(first, candidates[0])], x, wanted)[0]]
+    # No line is flatter than one whose middle is no worse than its ends, so that the dearer matchings are not tried.
     if (losses[0] <= judged([first, second], x, wanted)[0].mean(0)).all():
         return candidates[0], ways[:1] * first.members
     for way in ways[1:]:
@@ -86,6 +92,9 @@ def weight_matched(first: Network, second: Network, sweeps: int = 50) -> Network
         before = now
         for layer in range(first.depth - 1):
             a, b = (_both_sides(network, layer) for network in (first, now))
+            # Invariant: the permuted network is the same function, and the sum of products with the first one's weights
+            # never falls: an assignment is the best for its layer, the others held. So a sweep that changes nothing is
+            # a local optimum.
             gain = torch.bmm(a.mT, b)  # [S, n, n]: unit j of the first against unit k of the second
             gain = gain.to(torch.promote_types(gain.dtype, torch.float32))  # SciPy takes no half precision
             order = torch.stack([torch.as_tensor(linear_sum_assignment(-matrix.numpy())[1]) for matrix in gain])

@@ -144,6 +144,8 @@ def match(
         activities = forward(teacher, points), forward(student, points)
     levels = [_bottom(teacher)]
     for layer in range(teacher.depth - 1):
+        # Invariant: `levels[-1].below` writes the student's lower units over the teacher's, each of length 1, so that
+        # weights of this layer can be compared entry by entry.
         w_t, w_s = _over_regular(teacher, layer, levels[-1].lengths), _summed(student, layer, levels[-1].below)
         similarity = _similarity(w_t, w_s, layer, by, activities, teacher.activation == "abs")
         paired = similarity.shape[1] == similarity.shape[2] if one_to_one is None else one_to_one
@@ -333,6 +335,8 @@ def _times(activities: tuple[Activity, Activity], layer: int, teacher_of: Tensor
 def _unit_residual(w_t: Tensor, w_s: Tensor, teacher_of: Tensor, even: bool) -> Tensor:
     """Root mean square over teacher units of the distance to their nearest student unit, regular weights: [S]."""
     regular_t, regular_s = _regular(w_t), _regular(w_s)
+    # Distances are capped at 1, the distance of nothing at all: a unit that is farther off is no worse than a missing
+    # one.
     partner = regular_t.gather(2, teacher_of.clamp_min(0).unsqueeze(1).expand_as(regular_s))
     distance = (regular_s - partner).norm(dim=1)
     if even:

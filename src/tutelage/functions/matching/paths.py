@@ -227,6 +227,7 @@ def _bent(first: Network, second: Network, x: Tensor, wanted: Tensor, steps: int
     """Two straight pieces to the second network with its units matched, by whatever leaves the least loss half-way."""
     if steps < 0:
         raise TutelageError(f"bend_steps must be at least 0, got {steps}")
+    # Matched first, since a bend between two orders of the same units has to undo one of them.
     chosen, _ = aligned(first, second, x, wanted, "best")
     middle = bend(first, chosen, x, wanted, steps)
     words = "straight to the bend", "straight to the second network, its units matched"
@@ -258,6 +259,7 @@ def bend(first: Network, second: Network, x: Tensor, wanted: Tensor, steps: int 
     shares = draws.uniforms(draws.keys([0], "bend places"), steps * _PLACES).view(steps, -1)
     x, wanted = x.float(), wanted.float() if wanted.is_floating_point() else wanted
     for step in range(steps):
+        # One place in each quarter of the path per step: independent places would leave parts of it unseen for a while.
         places = ((torch.arange(_PLACES) + shares[step]) / _PLACES).tolist()
         with torch.enable_grad():
             networks = [_there(first, a, middle, b, place) for place in places]

@@ -40,6 +40,7 @@ def subdivide(
     for layer in range(network.depth - 1):
         w, b = network.weights[layer][0], bias(network, layer)[0]
         size = features.abs().amax(0) @ w.abs() + b.abs()
+        # Invariant: the values of this layer at every vertex are within `error` of those in exact arithmetic.
         error = error @ w.abs() + max(rounding, len(w) * np.finfo(np.float64).eps) * size
         roots = np.arange(len(state.corner_from), dtype=np.int32)
         state = state._replace(values=(features @ w + b).numpy(), roots=roots)
@@ -133,6 +134,7 @@ def _cut_out(domain: Domain, words: int, units: int, budget: int) -> Complex:
     """A polytope, cut out of a simplex around it; the bits of the simplex are taken away again at the end."""
     d, m = domain.dimension, domain.facets
     low, high = domain.low.numpy(), domain.high.numpy()
+    # The simplex is far enough around the polytope that no facet of both meets: its bits are taken away afterwards.
     margin = (high - low).max()
     reach = (high - low).sum() + (d + 1) * margin
     points = np.concatenate([np.zeros((1, d)), reach * np.eye(d)]) + (low - margin)

@@ -3,6 +3,9 @@
 A unit becomes the constant in the middle of its range on the box. What that can do to the outputs is bounded by half
 the range, times the absolute weights on every way up. The bounds of single steps add up to more than all of them do
 together, so the difference of the two networks is bounded as a whole now and then, which makes room for more.
+
+Guaranteed is the proven bound, not that as many units go as could: the order is greedy. Each pass bounds all units of a
+layer at once, from ranges and gains that are at hand.
 """
 
 import torch
@@ -71,6 +74,8 @@ def _remove(work: Work, layer: int, within: float) -> bool:
     order = worst.argsort(1)
     summed = cost.gather(1, order.unsqueeze(2).expand_as(cost)).cumsum(1).nan_to_num(torch.inf, torch.inf)
     left = (within - work.moved).unsqueeze(1)
+    # Half of what is left at a time: the cheapest units of another layer may be cheaper than the rest of these, and
+    # costs of the layers are bounded anew in between. A single unit may take all of it, or nothing would go at the end.
     fits = (summed * (1 + gamma(alive.shape[1])) <= 0.5 * left).all(2)
     fits[:, 0] |= (summed[:, 0] * (1 + gamma(1)) <= left[:, 0]).all(1)
     gone = torch.zeros_like(alive).scatter(1, order, fits) & alive & (worst < torch.inf)

@@ -58,6 +58,8 @@ def unsplit(network: Network, box: Domain, dtype: torch.dtype) -> tuple[Network,
     if network.members != 1 or network.activation != "relu":
         return network, tuple(numbers), none
     layers, at = layers_from(network), 0
+    # Three layers at a time, since a join looks at two and needs one above; `at` stays after a join, as in
+    # `collapsing`, and the numbers of the layers that are left are kept beside them.
     while at + 2 < len(layers):
         joined = collapsed(layers[at : at + 3])
         if len(joined) == 2:

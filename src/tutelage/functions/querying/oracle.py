@@ -96,6 +96,8 @@ class Oracle:
         parts: list[tuple[np.ndarray, np.ndarray]] = []
         begin = 0
         while not parts or begin < len(points):
+            # Calls of about half a second by the speed of the last one: a limit is looked at between calls, and a black
+            # box that is slow or fast is asked as many points as it takes.
             rows = max(1, min(_ROWS, int(min(self.speed * _CALL, 1e9)))) if self.queries else _TRIAL
             parts.append(self._once(points[begin : begin + rows]))
             begin += rows
@@ -139,6 +141,7 @@ def single_precision(oracle: Oracle, low: np.ndarray, high: np.ndarray, draw: np
     which no fold crosses, tells their error.
     """
     points = draw.uniform(low, high, (_PROBES, len(low)))
+    # A thousandth of the box: so short that most segments meet no fold, along which exact values would be linear.
     steps = np.linspace(0, 1e-3, 9)[:, None, None] * draw.uniform(-1, 1, points.shape) * (high - low)
     values = oracle.values((points + steps).reshape(-1, len(low))).reshape(9, _PROBES, -1)
     if not values.any() or (values.astype(np.float32) != values).any():
