@@ -25,9 +25,8 @@ from tutelage.functions.bounds.normal import Redundancy, normal_apart
 from tutelage.functions.bounds.pieces import Supremum, supremum, upper_bound
 from tutelage.functions.bounds.ranges import bounds, reach, rounding, underflow
 from tutelage.functions.checks import as_bound, as_network, in_double, single_pair
-from tutelage.functions.comparing.relation import Relation, kind, match_parameters
+from tutelage.functions.comparing.relation import Relation, explained, kind, match_parameters
 from tutelage.functions.comparing.tolerance import tolerance_for
-from tutelage.functions.comparing.wording import explained
 from tutelage.functions.domain import Domain, Ends, box_for, domain_of, in_words
 from tutelage.functions.interruptible import interruptible
 from tutelage.functions.layers.sparse import reading_errors
