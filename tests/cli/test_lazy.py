@@ -8,7 +8,7 @@ import pytest
 
 from tutelage.cli import commands, connect, experiments, store
 from tutelage.cli.main import COMMANDS
-from tutelage.functions.matching import bends
+from tutelage.functions.matching import paths
 from tutelage.lab import grid, query
 
 HEAVY = ("torch", "numpy", "numba", "scipy", "matplotlib", "pyarrow", "duckdb")
@@ -35,7 +35,7 @@ for words in {HELPED!r}:
 @pytest.mark.parametrize(
     ("function", "option", "value"),
     [
-        (connect.connect, "bend_steps", bends.STEPS),
+        (connect.connect, "bend_steps", paths.STEPS),
         (store.query, "seconds", query.SECONDS),
         (store.query, "memory", query.MEMORY),
         (experiments.explain, "limit", grid.LIMIT),

@@ -11,7 +11,7 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.functions.domain import Domain, as_domain, box, box_for, in_words, polytope
-from tutelage.functions.pieces.first_cell import skeleton
+from tutelage.functions.pieces.subdivision import skeleton
 from tutelage.networks import Network
 
 

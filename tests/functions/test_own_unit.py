@@ -9,7 +9,7 @@ from tutelage.functions import canonical, check_export, difference_bound, enumer
 from tutelage.functions.comparing.canonical import reordered, scaled
 from tutelage.functions.layers.joint import as_relu, deepen
 from tutelage.functions.rounding import exact_outputs
-from tutelage.networks import Network, activations, outputs
+from tutelage.networks import Network, SparseNetwork, activations, outputs
 
 SLOPE = -0.3  # no power of two, so that its products are rounded
 
@@ -53,3 +53,12 @@ def test_pieces_and_exact_values_of_a_new_unit(random_net):
     line = Network((torch.ones(1, 1, 1).double(), torch.ones(1, 1, 1).double()), activation="valley")
     assert exact_outputs(line, torch.tensor([-2.0])) == [Fraction(SLOPE) * -2]
     assert exact_outputs(line, torch.tensor([2.0])) == [Fraction(2)]
+
+
+@pytest.mark.usefixtures("valley")
+def test_a_new_unit_has_sparse_layers_too(random_net):
+    net = made(random_net, (2, 4, 3, 1), 5)
+    points = torch.rand(50, 2, dtype=torch.float64) * 2 - 1
+    sparse = SparseNetwork.of_network(net)
+    assert torch.allclose(sparse.at(points), outputs(net, points)[0])
+    assert difference_bound(sparse, net, (-1, 1), 1e-6, seconds=5).verdict == "holds"

@@ -36,6 +36,14 @@ def as_number(value: Any, name: str) -> float:
         raise TutelageError(f"{name} must be a number, got {value!r}") from None
 
 
+def as_bound(value: Any, name: str) -> float:
+    """A finite number of at least 0; an error for anything else."""
+    number = as_number(value, name)
+    if not 0 <= number < math.inf:
+        raise TutelageError(f"{name} must be a finite number of at least 0, got {number}")
+    return number
+
+
 def as_network(network: object, name: str = "network") -> Network:
     """A network as it is, or imported from a torch module, a model of scikit-learn or a file; otherwise an error.
 
@@ -111,6 +119,16 @@ def same_function_space(first: Network, second: Network) -> None:
     ):
         if a != b:
             raise TutelageError(f"the networks have {a} and {b} {what}: give two networks with the same number")
+
+
+def single_pair(first: Network, second: Network) -> None:
+    """Reject two networks that are stacks of several, or that do not have the same inputs and outputs."""
+    for name, network in (("first", first), ("second", second)):
+        if network.members != 1:
+            raise TutelageError(
+                f"the {name} must be one network, got a stack of {network.members}: choose one, such as network[0]"
+            )
+    same_function_space(first, second)
 
 
 def bias(network: Network, layer: int) -> Tensor:

@@ -171,6 +171,16 @@ def as_domain(domain: Domain | Ends, dimension: int, flat: bool = False) -> Doma
     return domain if isinstance(domain, Domain) else box(*pair_of_ends(domain), dimension=dimension, flat=flat)
 
 
+def domain_of(domain: Domain | Ends, inputs: int) -> Domain:
+    """A domain, or the box of a pair of bounds, for networks of so many inputs; sides of length 0 are allowed."""
+    made = as_domain(domain, inputs, flat=True)
+    if made.dimension != inputs:
+        raise TutelageError(
+            f"the domain must have {inputs} dimensions, as many as the networks have inputs, got {made.dimension}"
+        )
+    return made
+
+
 def polytope(normals: Tensor, offsets: Tensor) -> Domain:
     """The points x with normals x <= offsets.
 
@@ -204,6 +214,7 @@ def polytope(normals: Tensor, offsets: Tensor) -> Domain:
     if not (a.isfinite().all() and b.isfinite().all() and (lengths > 0).all()):
         raise TutelageError("every constraint of a polytope needs finite numbers and a normal other than 0")
     a, b = a / lengths[:, None], b / lengths
+    # Bounded by 1, since how deep a point can lie in an unbounded set is infinite; whether it is bounded is asked next.
     inside = _deepest(a, b, at_most=1.0)[1]
     if inside <= ROUNDING * (1 + b.abs().max()):
         raise TutelageError(

@@ -124,6 +124,7 @@ def difference_image(f: Ends, d: Ends, left_f: float, left_g: float) -> Ends:
     holds.
     """
     (low_f, high_f), (low_d, high_d) = f, d
+    # g from f and d, not from its own bounds: the three ranges belong together, and d may be far narrower.
     low_g, high_g = apart(f, d)
     new_f, new_g = image(low_f, high_f, left_f), image(low_g, high_g, left_g)
     low, high = apart(new_f, new_g)
@@ -141,6 +142,7 @@ def difference_image(f: Ends, d: Ends, left_f: float, left_g: float) -> Ends:
 
 def apart(f: Ends, d: Ends) -> Ends:
     """The range of f - d, rounded outwards: arrays of numpy."""
+    # One subtraction of numbers that may cancel: the room is a share of what was subtracted, not of the result.
     room = 2 * EPS * sum(np.abs(end) for end in (*f, *d)) + UNDERFLOW
     return f[0] - d[1] - room, f[1] - d[0] + room
 

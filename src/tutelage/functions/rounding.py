@@ -33,6 +33,14 @@ def gamma(terms: int) -> float:
     return (terms + 8) * EPS
 
 
+def stored_eps(dtype: torch.dtype) -> float:
+    """The rounding of stored weights that are meant to be equal: of float32 there, of float64 for all other types.
+
+    Numbers in half precision are taken as exact, which float64 is for them.
+    """
+    return torch.finfo(torch.float32 if dtype == torch.float32 else torch.float64).eps
+
+
 def up(x: Any) -> Any:
     """A number, tensor or array that was rounded twice at most, rounded upwards."""
     return x + (abs(x) * 2 * EPS + UNDERFLOW)
@@ -69,6 +77,7 @@ def with_error(network: Network, points: Tensor) -> tuple[Tensor, Tensor]:
         error = (torch.bmm(error, absolute) + step) * (1 + 4 * gamma(w.shape[1]))
         f = linear(network, layer, f)
         if layer < network.depth - 1:
+            # Near the kink the error may cross it and is passed on whole: no slope is above 1.
             below = (f + error < 0) & (left >= 0)  # surely: the error shrinks with the slope there
             error = torch.where(below, left * error * (1 + gamma(0)), error)
             f = activate(network, f)
@@ -99,6 +108,8 @@ def exact_outputs(network: Network, point: Tensor) -> list[Fraction]:
         b, power_b = _whole(bias(network, layer)[0].detach().to("cpu", torch.float64).numpy())
         f, power = f @ w, power + power_w
         lowest = min(power, power_b)
+        # Whole numbers times one common power of two: addition needs no fractions, whose denominators would grow and be
+        # reduced at every step.
         f, power = f * (1 << (power - lowest)) + b * (1 << (power_b - lowest)), lowest
         if layer < network.depth - 1:
             f, power = _activated(f, power, left)

@@ -11,11 +11,11 @@ from tutelage.errors import TutelageError
 from tutelage.networks.activations import SLOPE
 from tutelage.networks.boundary import reader
 from tutelage.networks.files import load
+from tutelage.networks.graphs.onnx_graph import external_files
 from tutelage.networks.graphs.sparse import SparseNetwork
 from tutelage.networks.network import Network
 from tutelage.networks.nnet_files import load_nnet
 from tutelage.networks.onnx_files import load_onnx, load_sparse
-from tutelage.networks.onnx_model import external_files
 from tutelage.networks.state_dict import layer_names, network_of
 from tutelage.settings import one_line
 

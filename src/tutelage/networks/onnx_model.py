@@ -21,71 +21,9 @@ MOST_NODES = 10_000
 """The most operators of a file."""
 _FOLDED = 1 << 26, 16  # bytes that operators on constants may make: so many, and so many times those that are stored
 
-_INPUTS = {
-    "Gemm": (2, 3), "MatMul": (2, 2), "Add": (2, 2), "Sub": (2, 2), "Relu": (1, 1), "LeakyRelu": (1, 1),
-    "Conv": (2, 3), "BatchNormalization": (5, 5), "Flatten": (1, 1), "Reshape": (2, 2), "Identity": (1, 1),
-    "Dropout": (1, 3), "Constant": (0, 0), "Mul": (2, 2), "Div": (2, 2), "Abs": (1, 1), "PRelu": (2, 2),
-    "AveragePool": (1, 1), "GlobalAveragePool": (1, 1), "Transpose": (1, 1), "Squeeze": (1, 2), "Unsqueeze": (1, 2),
-    "Softmax": (1, 1), "LogSoftmax": (1, 1), "Sigmoid": (1, 1), "DequantizeLinear": (2, 3), "QuantizeLinear": (2, 3),
-    "Sum": (1, 64), "Neg": (1, 1), "Clip": (1, 3), "HardSigmoid": (1, 1), "Max": (1, 64), "Min": (1, 64),
-    "Cast": (1, 1), "MaxPool": (1, 1), "GlobalMaxPool": (1, 1), "Concat": (1, 64), "Slice": (1, 5), "Split": (1, 2),
-    "Pad": (1, 4), "Gather": (2, 2), "ReduceMean": (1, 2), "ReduceSum": (1, 2), "ReduceMax": (1, 2),
-}  # fmt: skip
-_DYNAMIC = ("DynamicQuantizeLinear",)
-_SMOOTH = (
-    "LSTM", "GRU", "RNN", "Attention", "MultiHeadAttention", "Tanh", "Gelu", "Erf", "Exp", "Log", "Softplus",
-    "Softsign", "Elu", "Selu", "Celu", "Mish", "Swish", "HardSwish", "LayerNormalization", "GroupNormalization",
-    "InstanceNormalization", "RMSNormalization", "Pow", "Sqrt", "Sin", "Cos", "Reciprocal",
-)  # fmt: skip
-KNOWN = tuple(_INPUTS)
-"""Operators that are understood."""
-_ATTRIBUTES = {
-    "Gemm": {"alpha": "FLOAT", "beta": "FLOAT", "transA": "INT", "transB": "INT"},
-    "LeakyRelu": {"alpha": "FLOAT"},
-    "Conv": {
-        "auto_pad": "STRING", "dilations": "INTS", "group": "INT", "kernel_shape": "INTS", "pads": "INTS",
-        "strides": "INTS",
-    },
-    "AveragePool": {
-        "auto_pad": "STRING", "ceil_mode": "INT", "count_include_pad": "INT", "dilations": "INTS",
-        "kernel_shape": "INTS", "pads": "INTS", "strides": "INTS",
-    },
-    "MaxPool": {
-        "auto_pad": "STRING", "ceil_mode": "INT", "dilations": "INTS", "kernel_shape": "INTS", "pads": "INTS",
-        "storage_order": "INT", "strides": "INTS",
-    },
-    "Clip": {"min": "FLOAT", "max": "FLOAT"},
-    "HardSigmoid": {"alpha": "FLOAT", "beta": "FLOAT"},
-    "Cast": {"to": "INT", "saturate": "INT", "round_mode": "STRING"},
-    "Concat": {"axis": "INT"},
-    "Gather": {"axis": "INT"},
-    "Slice": {"axes": "INTS", "ends": "INTS", "starts": "INTS"},
-    "Split": {"axis": "INT", "num_outputs": "INT", "split": "INTS"},
-    "Pad": {"mode": "STRING", "pads": "INTS", "value": "FLOAT"},
-    "ReduceMean": {"axes": "INTS", "keepdims": "INT", "noop_with_empty_axes": "INT"},
-    "ReduceSum": {"axes": "INTS", "keepdims": "INT", "noop_with_empty_axes": "INT"},
-    "ReduceMax": {"axes": "INTS", "keepdims": "INT", "noop_with_empty_axes": "INT"},
-    "QuantizeLinear": {
-        "axis": "INT", "block_size": "INT", "output_dtype": "INT", "precision": "INT", "saturate": "INT",
-    },
-    "Transpose": {"perm": "INTS"},
-    "Squeeze": {"axes": "INTS"},
-    "Unsqueeze": {"axes": "INTS"},
-    "Softmax": {"axis": "INT"},
-    "LogSoftmax": {"axis": "INT"},
-    "DequantizeLinear": {"axis": "INT", "block_size": "INT", "output_dtype": "INT"},
-    "BatchNormalization": {"epsilon": "FLOAT", "momentum": "FLOAT", "spatial": "INT", "training_mode": "INT"},
-    "Flatten": {"axis": "INT"},
-    "Reshape": {"allowzero": "INT"},
-    "Dropout": {"ratio": "FLOAT", "seed": "INT"},
-    "Constant": {
-        "value": "TENSOR", "value_float": "FLOAT", "value_floats": "FLOATS", "value_int": "INT", "value_ints": "INTS",
-    },
-}  # fmt: skip
-
 
 def read_model(path: Path) -> Any:
-    """The model of a file, with its external weights; only operators of ONNX itself, one definition for every name."""
+    """The model of a file, without its external weights; one definition for every name."""
     try:
         import onnx
     except ImportError:
@@ -97,20 +35,8 @@ def read_model(path: Path) -> Any:
     except Exception as error:  # protobuf's own errors have no common base
         raise TutelageError(f"{path} is not an ONNX file ({type(error).__name__})") from None
     _check_model(model, path)
-    for node in model.graph.node:
-        _check_node(node)
     _check_names(model.graph)
     return model
-
-
-def external_files(path: Path) -> list[Path]:
-    """The files beside an ONNX file that hold arrays of it, in the order of their names."""
-    from onnx import TensorProto
-
-    graph = read_model(path).graph
-    tensors = [*graph.initializer, *(node.attribute[0].t for node in graph.node if node.op_type == "Constant")]
-    held = [tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL]
-    return sorted({path.parent / entry.value for t in held for entry in t.external_data if entry.key == "location"})
 
 
 def constants(graph: Any, folder: Path) -> tuple[dict[str, np.ndarray], set[str]]:
@@ -174,7 +100,7 @@ def _folded(node: Any, given: list[np.ndarray | None]) -> np.ndarray:
     try:
         return np.asarray(ReferenceEvaluator(node).run(None, dict(zip(node.input, given, strict=True)))[0])
     except Exception as error:  # the evaluator raises whatever numpy does
-        raise TutelageError(f"{called(node)} cannot be applied to constants ({_first_line(error)})") from None
+        raise TutelageError(f"{called(node)} cannot be applied to constants ({first_line(error)})") from None
 
 
 def _dequantised(node: Any, given: list[np.ndarray | None]) -> np.ndarray:
@@ -230,41 +156,6 @@ def _check_model(model: Any, path: Path) -> None:
         raise TutelageError(f"{path} must use one opset of ONNX, {OLDEST} or later, got {met}: export it again")
 
 
-def _check_node(node: Any) -> None:
-    from onnx import AttributeProto
-
-    if node.domain not in ("", "ai.onnx"):
-        raise TutelageError(
-            f"{called(node)} is of the domain '{node.domain}': only operators of ONNX itself are understood"
-        )
-    if node.op_type in _DYNAMIC:
-        raise TutelageError(
-            f"{called(node)} chooses its scale from every input, which is no piecewise linear function: quantise the "
-            "model statically, with QuantizeLinear and DequantizeLinear"
-        )
-    if node.op_type in _SMOOTH:
-        raise TutelageError(not_linear(called(node)))
-    if node.op_type not in KNOWN:
-        raise TutelageError(
-            f"{called(node)} is not understood: export the part of the model before it, or write it with affine, "
-            "relu-like, pooling and shape operators"
-        )
-    least, most = _INPUTS[node.op_type]
-    if not least <= len(node.input) <= most or not all(node.input[:least]):
-        wanted = str(least) if least == most else f"{least} to {most}"
-        raise TutelageError(f"{called(node)} must have {wanted} inputs, got {sum(map(bool, node.input))}")
-    if not node.output or not node.output[0]:
-        raise TutelageError(f"{called(node)} has no output: the file is damaged")
-    known = _ATTRIBUTES.get(node.op_type, {})
-    for a in node.attribute:
-        kind = AttributeProto.AttributeType.Name(a.type) if a.type in AttributeProto.AttributeType.values() else "?"
-        if known.get(a.name) != kind or a.ref_attr_name:
-            raise TutelageError(f"{called(node)} has the attribute {a.name} of type {kind}, which is not understood")
-    names = [a.name for a in node.attribute]
-    if len(set(names)) < len(names) or (node.op_type == "Constant" and len(names) != 1):
-        raise TutelageError(f"{called(node)} has the attributes {', '.join(names) or 'none'}: the file is damaged")
-
-
 def _check_names(graph: Any) -> None:
     """Every name is given once, and before it is used."""
     given = [tensor.name for tensor in graph.initializer]
@@ -303,7 +194,7 @@ def _array(name: str, tensor: Any, folder: Path) -> np.ndarray:
     try:
         return np.array(numpy_helper.to_array(tensor))
     except (ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        raise TutelageError(f"the array {name} of the ONNX file cannot be read ({_first_line(error)})") from None
+        raise TutelageError(f"the array {name} of the ONNX file cannot be read ({first_line(error)})") from None
 
 
 def _external(name: str, tensor: Any, folder: Path) -> bytes:
@@ -339,5 +230,6 @@ def _external(name: str, tensor: Any, folder: Path) -> bytes:
         return file.read(length)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of an error of another library, short."""
     return str(error).split("\n", 1)[0][:200]

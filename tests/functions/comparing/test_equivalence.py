@@ -1,5 +1,6 @@
 """The verdict is right where it is known, has a valid witness or bound, and does not change with the symmetries."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from torch import nn
 
 from tutelage.errors import TutelageError
 from tutelage.functions.bounds.pieces import supremum
+from tutelage.functions.comparing import equivalence
 from tutelage.functions.comparing.canonical import reordered, scaled
 from tutelage.functions.comparing.equivalence import same_function
 from tutelage.functions.comparing.gallery import exhibit, names
@@ -311,3 +313,10 @@ def test_networks_that_are_0_everywhere_are_the_same(random_net, domain):
         assert same_function(zeros[0], other, domain).verdict.startswith("same")
     biases = torch.zeros(1, 6).double(), torch.tensor([[0.0, 1e-300]], dtype=torch.float64)
     assert same_function(zeros[0], replace(unread, biases=biases), domain).verdict == "different"
+
+
+def test_no_time_limit_is_spent_on_compiling(monkeypatch):
+    monkeypatch.setattr(equivalence, "compile_bounds", lambda: time.sleep(1.5))
+    net = Network((torch.tensor([[[3.0, 0.0], [0.0, 0.5]]]), torch.tensor([[[1.0], [4.0]]])))
+    turned = Network((net.weights[0].flip(2), net.weights[1].flip(1)))
+    assert same_function(net, turned, (-1, 1), seconds=1.0).verdict == "same and related"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tutelage.errors import TutelageError
 from tutelage.functions.comparing.canonical import reordered, scaled
-from tutelage.functions.comparing.relation import match_parameters
+from tutelage.functions.comparing.relation import explained, match_parameters
 from tutelage.networks import Network
 
 
@@ -101,3 +101,8 @@ def test_a_single_layer_has_nothing_to_permute():
     found = match_parameters(net, net)
     assert found.permutations == ()
     assert found.holds.all()
+
+
+def test_networks_that_need_no_explanation_are_given_none():
+    net = Network((torch.ones(1, 2, 1), torch.ones(1, 1, 1)))
+    assert explained(net, net, (), ()) == "no redundant unit was found that would explain it"

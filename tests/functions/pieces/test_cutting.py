@@ -6,7 +6,7 @@ import pytest
 from tutelage.functions.domain import box
 from tutelage.functions.pieces._cutting import cut_layer
 from tutelage.functions.pieces._skeleton import DONE, TOO_CLOSE, TOO_MANY
-from tutelage.functions.pieces.first_cell import skeleton
+from tutelage.functions.pieces.subdivision import skeleton
 
 
 def cut(values, units, keep_positive=False, dimension=2, budget=100, tolerance=1e-12):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import confirmed
 from tutelage.functions.querying.known import Known
+from tutelage.functions.querying.oracle import QueryDraws
 
 
 def test_a_fold_is_confirmed_all_over_the_box_and_a_deeper_one_is_not(scene):

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from tutelage.functions.querying import peeling
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.lines import look_along, sample
-from tutelage.functions.querying.oracle import Oracle
+from tutelage.functions.querying.oracle import Oracle, QueryDraws
 from tutelage.functions.querying.peeling import Peeled, _without_unread, peel
 from tutelage.functions.querying.polish import outputs
 

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.known import Known
 from tutelage.functions.querying.lines import look_along, sample
 from tutelage.functions.querying.normals import with_normals
-from tutelage.functions.querying.oracle import Oracle
+from tutelage.functions.querying.oracle import Oracle, QueryDraws
 from tutelage.functions.querying.tracing import kinks, trace
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.known import Known
 from tutelage.functions.querying.lines import Lines
+from tutelage.functions.querying.oracle import QueryDraws
 from tutelage.functions.querying.unit_search import (
     FoundUnits,
     Rivals,

@@ -40,6 +40,8 @@ def forms_on(pair, low, high, inputs, forms, shares, plan, stop):
     count = 0
     for j in range(low.shape[0]):
         reach = max(high[j] - centre[j], centre[j] - low[j])
+        # A flat side has no generator: 769 of 784 pixels may be fixed, and a column for each would cost their share of
+        # every product.
         radius[j] = up(reach) if reach > 0 else 0.0
         if reach > 0:
             free[count] = j
@@ -130,12 +132,15 @@ def disagreement(f, d, classes, margin, columns, free, shares, score, row):
                 bound = most(f, c, k, columns)
                 if not bound >= sure:
                     sure, other = bound, k
+        # f is nowhere sure of class c, which therefore needs no proof; how far it is from being sure still says how
+        # doubtful the box is.
         if down(sure - margin) < 0 and sure < margin:
             worst = max(worst, sure - margin)
             continue
         for j in range(classes):
             if j != c:
                 bound = min(most_of_other(f, d, j, c, columns, row), up(most(d, c, j, columns) - margin))
+                # A tie is agreement: a bound of 0 proves the class, and counts as below 0 like any other proof.
                 value = bound if not (bound <= 0.0) else min(bound, -UNDERFLOW)
                 if not value <= worst:
                     worst, at_c, at_j, at_k = value, c, j, other
@@ -171,6 +176,7 @@ def _bounded(stamp):
         row = np.empty(wide)
         for n in range(lows.shape[0]):
             used, free = forms_on(pair, lows[n], highs[n], inputs, forms, shares, plan, stop)
+            # Not bounded at all: cut along the longest side, which needs nothing of the bound.
             if used < 0:
                 bounds[n, :, 0], bounds[n, :, 1], values[n] = -np.inf, np.inf, np.inf
                 for j in range(scores.shape[1]):

@@ -153,6 +153,7 @@ def _activated(
     middle = f.z[:, :, 0] - d.z[:, :, 0]
     lg, ug = down(middle - reach), up(middle + reach)
     bad = ~((uf - lf < LARGEST) & (ug - lg < LARGEST) & (ud - ld < LARGEST)).all(1)
+    # As in `_zonotopes.tightened`, and in the same order: the bounds of both are the same up to rounding.
     uf, lf = torch.minimum(uf, up(ug + ud)), torch.maximum(lf, down(lg + ld))
     ug, lg = torch.minimum(ug, up(uf - ld)), torch.maximum(lg, down(lf - ud))
     ud, ld = torch.minimum(ud, up(uf - lg)), torch.maximum(ld, down(lf - ug))
@@ -195,6 +196,8 @@ def _widened(
 ) -> tuple[tuple[Tensor, Tensor], Tensor]:
     """One more column for every unit with a noise in some box; the units of the new columns."""
     zf, zd = forms
+    # A column is paid for by all boxes of the batch if one of them needs it. Boxes of a batch are close to one another,
+    # since the most doubtful come first, and mostly bend in the same units.
     chosen = [((a if a is not None else b) != 0).any(0).nonzero().flatten() for a, b in noises]
     units = torch.cat(chosen)
     new_f, new_d = (zf.new_zeros(zf.shape[0], zf.shape[1], len(units)) for _ in range(2))

@@ -69,6 +69,7 @@ def mixed_size(p, x, q, y, columns):
 def add_products(v, w, active, count, z, columns, out_v, out_w):
     """out_v += sum of v[j] z[j] over the active rows j, and out_w += sum of w[j] z[j]."""
     # Four rows at a time: each column of the output is read and written once for four products.
+    # Invariant: the rows before n have been added. The remainder of up to three rows is added one by one.
     n = 0
     while n + 4 <= count:
         i, j, k, m = active[n], active[n + 1], active[n + 2], active[n + 3]
@@ -145,6 +146,8 @@ def range_of_other(f, d, i, columns):
 @njit(**OPTIONS)
 def tightened(lf, uf, lg, ug, ld, ud):
     """Ranges of f, g and d made smaller by d = f - g."""
+    # Each range follows from the other two. One round in this order is what the tensor bounds and the fractions of the
+    # checker do too, so that a proof found by one is checked by the other.
     uf, lf = min(uf, up(ug + ud)), max(lf, down(lg + ld))
     ug, lg = min(ug, up(uf - ld)), max(lg, down(lf - ud))
     ud, ld = min(ud, up(uf - lg)), max(ld, down(lf - ug))
@@ -164,6 +167,8 @@ def choose(f, d, columns, ld, ud, on_f, on_g, off, sf, hf, sg, hg, left_f, left_
     # From f and g: s_f f - s_g (f - d), with both noises. Where f is linear this is d plus what g bends, and so on.
     best = mixed_size(sg, d, sf - sg, f, columns) + hf + hg
     p, q, with_f, with_g, own_noise = sg, sf - sg, 1.0, -1.0, 0.0
+    # The mean slope is the better form where f bends over much more than d is wide: its noise is a share of |d|, while
+    # that of the two chords is a share of the ranges of f and g.
     if left_f == left_g:  # a slope between left and 1, times d
         middle, noise = mean_slope(max(ud, -ld), left_f)
         if abs(middle) * mixed_size(1.0, d, 0.0, f, columns) + noise < best:
@@ -228,6 +233,7 @@ def activate(f, d, n, columns, left_f, left_g, inputs, shares, plan, stop):
         lf, uf = range_of(f, i, columns)
         lg, ug = range_of_other(f, d, i, columns)
         ld, ud = range_of(d, i, columns)
+        # Written with `not <`, so that NaN counts as an overflow: a comparison with NaN is false.
         if not (uf - lf < LARGEST and ug - lg < LARGEST and ud - ld < LARGEST):
             return -1
         lf, uf, lg, ug, ld, ud = tightened(lf, uf, lg, ug, ld, ud)
@@ -278,6 +284,8 @@ def bend(f, d, i, columns, at, plan, inputs, shares):
         if inputs:
             share_inputs(shares, at, inputs, f.z[i], columns)
         at += 1
+    # The noise of f is common to f and d (one column for both): where it enters d as a multiple of itself the two
+    # cancel, which is what keeps d small. The noise of g is of no other row, so that it has a column of d alone.
     if with_g != 0.0:
         d.z[i, at] = with_g
         if inputs:

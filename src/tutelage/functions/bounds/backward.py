@@ -4,6 +4,10 @@ Above every activation lies its chord, below it any line a u with a between its 
 they bound c . f(x) by a linear function of x, for any choice of the slopes a; and in a part of the box where unit i is
 known to be on one side, s u_i >= 0, any multiple beta >= 0 of s u_i may be added. Slopes and multiples are found by
 gradient steps, and whatever they are, the bound holds. Rounding is counted in as in :mod:`._zonotopes`.
+
+The idea is that of Zhang et al. 2018 (CROWN) and Xu et al. 2021 (alpha-CROWN: slopes below by gradient steps). It costs
+a product of matrices per layer and step for all parts together; ranges of hidden units, bounded once, cost that for
+every layer below each of them.
 """
 
 import time
@@ -137,6 +141,7 @@ def improved(
     begin = time.monotonic()
     best, adds = upper(layers, parts, sizes)
     needed = 4 * steps * (time.monotonic() - begin)  # a step with its gradient takes about three times a bound
+    # `not steps` is the plain bound of Zhang et al. 2018 with the steeper or the flatter line below.
     if not steps or not parts.low or (deadline is not None and needed > _SHARE * deadline.left):
         return parts, best, adds
     below = [a.clone().requires_grad_() for a in parts.below]
@@ -146,6 +151,8 @@ def improved(
     for step in range(steps + 1):
         moving = Parts(parts.objective, parts.low, parts.high, parts.sides, tuple(below), tuple(multiples))
         with torch.enable_grad():
+            # Rounding is part of the value that is minimised, and the value that is kept is the one computed for the
+            # kept slopes: a step that overshoots costs time, never soundness.
             value, more = upper(layers, moving, sizes)
             if step < steps:
                 gradient = torch.autograd.grad(value.sum(), optimiser.arrays, allow_unused=True)
@@ -210,6 +217,8 @@ def hidden_ranges(
             layers.weights[: layer + 1], layers.biases[: layer + 1], layers.left, layers.centre, layers.radius
         )
         eye = torch.eye(n, dtype=torch.float64, device=layers.centre.device)
+        # Both ends are upper bounds, of u and of -u. The ranges of layers below are those just found: a range is never
+        # bounded with itself.
         both = whole(below, torch.cat([eye, -eye]), tuple(lows), tuple(highs))
         _, bound, _ = improved(below, both, sizes, steps if layer else 0, deadline)
         highs.append(bound[:n])

@@ -120,6 +120,8 @@ def upper_bounds(
     lines: of the layers below it; sizes: the largest sizes of the features of f and of d that go into every layer,
     those of the inputs first.
     """
+    # Invariant: the rows bound what was asked by pre-activations of layer `number`, up to their constant and error. At
+    # the inputs d is 0, so that its coefficients no longer matter.
     for number in reversed(range(len(layers))):
         rows.down(layers[number], *sizes[number])
         if number:

@@ -71,6 +71,7 @@ class Frontier:
         taken = rows[chosen]
         kept = np.ones(self._used, dtype=bool)
         kept[chosen] = False
+        # Taking rows out costs as many moves as were taken, not as many as are left: millions of boxes may wait.
         holes = chosen[chosen < self._used - len(chosen)]  # the last rows fill the holes
         last = np.arange(self._used - len(chosen), self._used)
         rows[holes] = rows[last[kept[last]]]

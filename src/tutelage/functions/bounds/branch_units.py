@@ -1,5 +1,12 @@
 """Branch and bound on hidden units: linear bounds of one network's outputs, tightened by which side of its kink a unit
-is on. For boxes of many inputs, where cutting the box itself gets nowhere."""
+is on. For boxes of many inputs, where cutting the box itself gets nowhere.
+
+The idea (Bunel et al. 2018; multiples for fixed units: Wang et al. 2021, beta-CROWN): on either side of its kink a unit
+is linear, so that a part of the box in which it is known to be on one side has tighter bounds. The unit is fixed whose
+chord adds most to the bound. A bound of any part holds for all inputs in it, whatever the gradient steps did; the proof
+is complete when no part waits. It takes up to 2^n parts for n units that bend; when a limit ends it, the largest bound
+of the parts that wait is the answer.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +19,7 @@ from tutelage.functions.answers import OnClosing, Question
 from tutelage.functions.bounds.backward import Parts, given_ranges, hidden_ranges, improved, layers_of, whole
 from tutelage.functions.checks import bias, slopes
 from tutelage.functions.layers.joint import apart
+from tutelage.functions.rounding import EPS
 from tutelage.functions.search.hunt import Hunt
 from tutelage.networks import Network, outputs
 
@@ -48,6 +56,9 @@ def branch(
     known: ranges of all hidden pre-activations, [n] twice per layer, where there are any; tell: called with the bounds
     [J] so far and the number of open parts.
     """
+    # Ranges of hidden units are bounded once, for the whole box; parts inherit them and know better about the units
+    # that were fixed on their way alone. Bounding all of them again for every part would cost a product of matrices per
+    # layer and part.
     layers = layers_of(network, low, high, device)
     lows, highs, sizes = hidden_ranges(layers, _RANGES, deadline) if known is None else given_ranges(layers, known)
     wanted = limits.to(layers.centre)
@@ -114,6 +125,8 @@ def _cut(now: _Waiting) -> tuple[Parts | None, Tensor, bool]:
     parts, hidden = now.parts, len(now.parts.low)
     if not hidden:
         return None, now.number, True
+    # What the chord of a unit adds to the bound is what fixing the unit can gain at most, and is known for free
+    # (compare the scores of Bunel et al. 2020).
     costs = torch.cat(now.adds, dim=1)
     unit, rows = costs.argmax(1), torch.arange(len(parts), device=costs.device)
     fixed = bool((costs[rows, unit] <= 0).any())
@@ -131,9 +144,6 @@ def _cut(now: _Waiting) -> tuple[Parts | None, Tensor, bool]:
         start += width
     halves = replace(halves, low=tuple(low), high=tuple(high), sides=tuple(sides))
     return halves, torch.cat([now.number, now.number]), fixed
-
-
-_EPS = 2.0**-52
 
 
 def prove_by_units(
@@ -165,7 +175,7 @@ def prove_by_units(
     rounds = any(slopes(network)[0] not in (-1.0, 0.0, 1.0) for network in pair)
     if rounds and (slopes(pair[0]) != slopes(pair[1]) or pair[0].depth != pair[1].depth):
         return False, at_most, 0  # relu units in place of others have rounded weights
-    rounded = _EPS * (bias(pair[0], pair[0].depth - 1)[0].abs() + bias(pair[1], pair[1].depth - 1)[0].abs())
+    rounded = EPS * (bias(pair[0], pair[0].depth - 1)[0].abs() + bias(pair[1], pair[1].depth - 1)[0].abs())
     eye = torch.eye(pair[0].outputs, dtype=torch.float64)[asked]
     limits = (question.limits - rounded)[asked]
     known = at_most[(question.limits < torch.inf) & (at_most <= question.limits)]  # of outputs that are proved
@@ -175,7 +185,7 @@ def prove_by_units(
     )  # fmt: skip
     both = torch.maximum(result.bounds[: len(asked)], result.bounds[len(asked) :]) + rounded[asked]
     at_most = at_most.clone()
-    at_most[asked] = torch.minimum(at_most[asked], both.clamp_min(0) * (1 + 4 * _EPS))
+    at_most[asked] = torch.minimum(at_most[asked], both.clamp_min(0) * (1 + 4 * EPS))
     return result.proved, at_most, result.parts
 
 
@@ -188,6 +198,9 @@ def _one_class(
     tell: Callable[[Tensor, int], None],
 ) -> tuple[bool, int]:
     """Whether one class alone can be the first network's sure choice and is the second one's top class throughout."""
+    # Two separate proofs, each about one network: in f no class but `top` leads by the margin, in g `top` leads. It is
+    # sufficient, not necessary: boxes with two classes are left open, since branching on units has one objective per
+    # row.
     centre = (0.5 * hunt.low + 0.5 * hunt.high)[None]
     top = int(outputs(pair[0], centre)[0, 0].argmax())
     eye = torch.eye(pair[0].outputs, dtype=torch.float64)

@@ -78,6 +78,7 @@ def gains(form: Form) -> list[Tensor]:
     by_layer = [torch.eye(form.layers[-1].shape[1], dtype=torch.float64)]
     for layer in reversed(range(form.depth - 1)):
         rows = form.rows(layer)
+        # A unit is read by every layer above it, not by the next alone: its gain is the sum over all of them.
         above = zip(form.layers[layer + 1 :], by_layer, strict=True)
         by_layer.insert(0, sum((e[rows].abs() @ g for e, g in above), torch.zeros(1, dtype=torch.float64)))
     return by_layer
@@ -107,6 +108,7 @@ def rewritten(form: Form, layer: int, alpha: Tensor, beta: Tensor, sign: Tensor)
     matrix, rows = form.layers[layer], form.rows(layer)
     layers = [*form.layers[:layer], matrix * sign]
     changes: list[Tensor | None] = [None] * (layer + 1)
+    # Nothing is handed on and nothing scaled: the products are copies, and no rounding is counted.
     exact = not alpha.any() and ((beta == 0) | (beta == 1)).all()
     for e in form.layers[layer + 1 :]:
         new, size = e.clone(), e.abs()
@@ -171,6 +173,8 @@ def distances(first: Tensor, second: Tensor, most: float) -> Tensor:
     """
     cosine = torch.bmm(first, second.mT)
     distance = torch.full_like(cosine, torch.inf)
+    # A product tells a cosine to about 1e-16, hence a distance to 1e-8 only: it selects, and the distance itself is
+    # worked out for the few that are left.
     for pairs in (cosine >= 1 - most**2 / 2 - 1e-9).nonzero().split(_PAIRS):
         s, i, j = pairs.unbind(1)
         distance[s, i, j] = (first[s, i] - second[s, j]).norm(dim=1)

@@ -2,6 +2,9 @@
 
 A solver's optimum is right up to its tolerances only. What is returned here is worked out from its multipliers, which
 bound the optimum whatever they are, with rounding counted in (Neumaier and Shcherbina 2004).
+
+The relaxation is the convex hull of every unit alone (Ehlers 2017). A program has as many variables as there are
+inputs and units below, and its matrix three rows per unit: beyond 400 variables none is solved.
 """
 
 from collections.abc import Sequence
@@ -69,6 +72,8 @@ class Program:
             chord, offset, under, _ = (a.numpy() for a in lines(*u, slopes(network)[0]))
             decided = ((u[0] >= 0) | (u[1] <= 0)).numpy()
             w, b = network.weights[below][0].numpy().T, bias(network, below)[0].numpy()
+            # Where both lines below are given, the relaxation is the convex hull of a unit alone (the triangle of
+            # Ehlers 2017); no choice of one slope is needed, as it is for lines.
             branches = [(-1, np.where(decided, under, branch), np.zeros_like(offset)) for branch in slopes(network)]
             for sign, slope, more in ((+1, chord, offset), *branches):  # f <= chord u + offset, f >= slope u
                 block = np.zeros((widths[below + 1], begin[-1]))
@@ -92,6 +97,8 @@ class Program:
         solution = linprog(cost, self.rows, self.right, bounds=ends, method="highs")
         if solution.status != 0:
             return side * np.inf
+        # Weak duality: for any multipliers m >= 0, min c z over rows z <= right, low <= z <= high is at least the
+        # minimum of (c + m rows) z over the box less m right. Nothing of the solver enters but m.
         multipliers = np.maximum(0, -solution.ineqlin.marginals)
         left = cost + self.rows.T @ multipliers
         least = np.minimum(left * self.low, left * self.high).sum() - multipliers @ self.right

@@ -3,6 +3,9 @@
 Three kinds, each tighter and dearer than the one before: intervals, layer by layer; lines below and above every
 activation, carried back to the inputs; and linear programs over those lines. First-layer bounds are exact but for
 rounding.
+
+Below them what follows from ranges: how far outputs can move when a unit or a weight does (:func:`gains`,
+:func:`reach`, :func:`rounding`). No activation is steeper than 1, so that moves grow by absolute weights alone.
 """
 
 import math
@@ -15,13 +18,11 @@ from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions.bounds import programs
 from tutelage.functions.checks import as_network, bias, slopes
-from tutelage.functions.domain import Domain, box_for
+from tutelage.functions.domain import Domain
 from tutelage.functions.relaxations import Interval, activated, lines
 from tutelage.functions.rounding import TINY, gamma
 from tutelage.networks import Network
 from tutelage.networks.forward import activate, linear
-
-__all__ = ["Domain", "bounds", "box_for"]
 
 _SAMPLES = 512  # unseen: points tried before a program is asked; any number gives true bounds, of another tightness
 
@@ -49,6 +50,7 @@ def bounds(
 
     Examples
     --------
+    >>> from tutelage.functions.domain import box_for
     >>> net = Network((torch.tensor([[[1.0], [-1.0]]], dtype=torch.float64),))
     >>> [[round(end.item(), 12) for end in layer] for layer in bounds(net, box_for(net, (0, 1)))]
     [[-1.0, 1.0]]
@@ -67,6 +69,8 @@ def bounds(
             u = _tighter(u, _by_lines(network, known, box, layer))
         if tried is not None:
             tried = linear(network, layer, tried)
+            # Samples first: most undecided units show a point on either side, and no program can decide those. Outputs
+            # have no kink whose side could be decided.
             if layer and layer < network.depth - 1:
                 u = programs.tightened(network, known, box, layer, u, tried, deadline)
             tried = activate(network, tried)
@@ -81,6 +85,8 @@ def _tighter(first: Interval, second: Interval) -> Interval:
 
 def _by_lines(network: Network, known: Sequence[Interval], box: Domain, layer: int) -> Interval:
     """Bounds of one layer with every lower activation between two lines, carried back to the inputs."""
+    # Invariant: lower z + start <= the pre-activations of `layer` <= upper z + stop, z the features below, for one
+    # layer further down in every pass.
     lower = upper = network.weights[layer].mT  # [S, out, n] over the features below
     start = stop = bias(network, layer)
     for below in reversed(range(layer)):
@@ -141,6 +147,8 @@ def _end(f: Tensor, w: Tensor, g: Tensor, v: Tensor, b: Tensor, side: int) -> Te
     def met(x: Tensor, y: Tensor) -> Tensor:
         return times(x.to(w), (y != 0).to(w))
 
+    # 0 times infinity is NaN: infinite ends are taken out of the sum and put back where a weight other than 0 meets
+    # one.
     finite_f, finite_g = torch.where(f.isinf(), 0, f), torch.where(g.isinf(), 0, g)
     value = times(finite_f, w) + times(finite_g, v) + b
     size = times(finite_f.abs(), w.abs()) + times(finite_g.abs(), v.abs()) + b.abs()
@@ -148,3 +156,44 @@ def _end(f: Tensor, w: Tensor, g: Tensor, v: Tensor, b: Tensor, side: int) -> Te
     end = value + side * (gamma(2 * w.shape[1]) * size + TINY * products)
     open_end = met(f.isinf(), w) + met(g.isinf(), v) > 0
     return torch.where(open_end | end.isnan(), side * torch.inf, end)
+
+
+def gains(network: Network) -> list[Tensor]:
+    r"""How much outputs can move for a move of a pre-activation: [S, n_l, C] for layers l = 1 .. L.
+
+    :math:`G_L = I`, :math:`G_l = |W_{l+1}| G_{l+1}`, since no activation is steeper than 1.
+    """
+    eye = torch.eye(network.outputs, dtype=network.dtype).expand(network.members, -1, -1)
+    upwards = [eye]
+    for w in network.weights[:0:-1]:
+        upwards.append(torch.bmm(w.abs(), upwards[-1]))
+    return upwards[::-1]
+
+
+def reach(network: Network, box: Domain, known: Sequence[Interval]) -> list[Tensor]:
+    r"""Largest size of the inputs and of every hidden feature: [S, n_l] for l = 0 .. L-1.
+
+    Over a bounded box from the bounds of its layers. Over all inputs the sizes for :math:`|x|_\infty \le 1`: features
+    grow at most as fast as :math:`\max(1, |x|_\infty)`.
+    """
+    if box.bounded:
+        ends = [(box.low, box.high), *(activated(network, u) for u in known[:-1])]
+        return [torch.maximum(low.abs(), high.abs()) for low, high in ends]
+    sizes = [torch.ones_like(box.low)]
+    for layer, w in enumerate(network.weights[:-1]):
+        size = torch.bmm(sizes[-1].unsqueeze(1), w.abs()).squeeze(1) + bias(network, layer).abs()
+        sizes.append(size * (1 + gamma(w.shape[1])))
+    return sizes
+
+
+def rounding(before: Network, after: Network, sizes: Sequence[Tensor]) -> Tensor:
+    """What replacing weights by nearby ones can do to the outputs: [S, C].
+
+    sizes: :func:`reach` of the network ``after``; the layers are replaced one by one from below.
+    """
+    total = before.weights[0].new_zeros(before.members, before.outputs)
+    for layer, gain in enumerate(gains(before)):
+        moved = torch.bmm(sizes[layer].unsqueeze(1), (after.weights[layer] - before.weights[layer]).abs())
+        moved = moved + (bias(after, layer) - bias(before, layer)).abs().unsqueeze(1)
+        total = total + torch.bmm(moved, gain).squeeze(1)
+    return total

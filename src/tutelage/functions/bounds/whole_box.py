@@ -1,5 +1,10 @@
 """The differences of two networks with sparse layers bounded on a box: intervals first, then backwards where time
-allows."""
+allows.
+
+Layers of convolutions have too many units for zonotopes, whose columns are dense. Rows that are substituted backwards
+stay sparse: a unit looks at its receptive field alone. Any unit may be left at its interval, so that a limit ends the
+refinement anywhere and the bound still holds. Boxes of few inputs are cut in two as in :mod:`.branch_inputs`.
+"""
 
 import heapq
 from dataclasses import dataclass, field, replace
@@ -64,6 +69,7 @@ class BoxBounds:
 
     def _both(self, number: int, known: Ends, units: np.ndarray, of_d: bool, deadline: Deadline) -> Ends:
         low, high = known[0].copy(), known[1].copy()
+        # Rows of units fill up on their way down, to the receptive field and beyond: the chunk bounds their memory.
         per = max(1, _CHUNK // max(1, self.layers[number].terms * 8))
         for start in range(0, len(units), per):
             if deadline.passed:
@@ -160,6 +166,8 @@ def _divided(
     while waiting and not (deadline.passed or hunt.refuted):
         _, _, low, high, above = heapq.heappop(waiting)
         middle = 0.5 * low + 0.5 * high
+        # The side that was cut least so far, relative to the domain: rows are sums over many pixels or units, and no
+        # score of a side is kept for them.
         side = int(np.argmax((high - low) / hunt.widths))
         if not low[side] < middle[side] < high[side]:
             heapq.heappush(waiting, (-np.inf, parts, low, high, above))

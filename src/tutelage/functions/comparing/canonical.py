@@ -1,4 +1,9 @@
-"""One representative of all networks that differ by permuting hidden units and scaling them, and how many there are."""
+"""One representative of all networks that differ by permuting hidden units and scaling them, and how many there are.
+
+Two networks that differ by permuting and scaling hidden units alone have the same canonical form, up to rounding; the
+reverse is true of every pair. Sorting costs one product per layer. Where keys of two units are equal up to rounding
+their order is decided by the fan-out, and where that is equal too it does not matter.
+"""
 
 from dataclasses import dataclass, replace
 from math import factorial, prod
@@ -85,6 +90,8 @@ def canonical(network: Network) -> Network:
     tie = _TIE * torch.finfo(network.dtype).eps
     network, _ = unit_lengths(network)
     for layer in range(network.depth - 1):
+        # A random direction tells units apart with probability 1; sorting by the first weight instead would tie for
+        # units of sparse layers.
         key = _keys(incoming(network, layer), f"canonical order {layer}")
         if network.activation == "abs":
             network, key = turned(network, layer, torch.where(key < 0, -torch.ones_like(key), 1)), key.abs()

@@ -1,4 +1,12 @@
-"""The ways to decide whether two networks are the same function, each of which may leave it open."""
+"""The ways to decide whether two networks are the same function, each of which may leave it open.
+
+In the order in which :mod:`.equivalence` tries them: a few points, which nothing may keep from being looked at; a
+permutation with scales, which proves it for all inputs; normal forms and bounds on the domain; a search for a witness;
+bounds on parts of the domain; and the exact pieces, for few inputs. A proof is a bound on every output that stays
+within the tolerance of :mod:`.tolerance`; a witness is held against the rounding of its own evaluation, in fractions
+where floats do not suffice. Whatever is proved is kept and met with what is proved later, and a proof that a witness
+contradicts is an internal error.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,16 +23,14 @@ from tutelage.functions.answers import SAME, Answer, Question, Verdict, held_aga
 from tutelage.functions.bounds.choose import decide
 from tutelage.functions.bounds.normal import Redundancy, normal_apart
 from tutelage.functions.bounds.pieces import Supremum, supremum, upper_bound
-from tutelage.functions.bounds.ranges import bounds, underflow
-from tutelage.functions.bounds.sensitivity import reach, rounding
-from tutelage.functions.checks import as_network, as_number, in_double, same_function_space
-from tutelage.functions.comparing.relation import Relation, kind, match_parameters
+from tutelage.functions.bounds.ranges import bounds, reach, rounding, underflow
+from tutelage.functions.checks import as_bound, as_network, in_double, single_pair
+from tutelage.functions.comparing.relation import Relation, explained, kind, match_parameters
 from tutelage.functions.comparing.tolerance import tolerance_for
-from tutelage.functions.comparing.wording import explained
-from tutelage.functions.domain import Domain, Ends, as_domain, box_for, in_words
+from tutelage.functions.domain import Domain, Ends, box_for, domain_of, in_words
 from tutelage.functions.interruptible import interruptible
 from tutelage.functions.layers.sparse import reading_errors
-from tutelage.functions.rounding import EXACT_WEIGHTS, TINY, difference_with_error, exact_difference, gamma
+from tutelage.functions.rounding import EXACT_WEIGHTS, TINY, difference_with_error, exact_difference, gamma, stored_eps
 from tutelage.functions.search.anywhere import SAMPLES, Witness, difference_at, sampled, searched
 from tutelage.functions.search.hunt import Hunt
 from tutelage.networks import Network
@@ -54,17 +60,11 @@ class Deciding:
         deadline: Deadline,
     ) -> None:
         self.pair = as_network(first, "first network"), as_network(second, "second network")
-        _check(*self.pair)
+        single_pair(*self.pair)
         inputs = self.pair[0].inputs
-        domain = None if domain is None else as_domain(domain, inputs, flat=True)
-        if domain is not None and domain.dimension != inputs:
-            raise TutelageError(
-                f"the domain must have {inputs} dimensions, as many as the networks have inputs, got {domain.dimension}"
-            )
+        domain = None if domain is None else domain_of(domain, inputs)
         budget = positive(budget, "budget")
-        tolerance = None if tolerance is None else as_number(tolerance, "tolerance")
-        if tolerance is not None and not 0 <= tolerance < torch.inf:
-            raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
+        tolerance = None if tolerance is None else as_bound(tolerance, "tolerance")
         self.first, self.second = in_double(self.pair[0], "first network"), in_double(self.pair[1], "second network")
         self.domain, self.budget, self.seed, self.deadline = domain, budget, seed, deadline
         self.around = box_for(self.first, None) if domain is None else domain.stacked()
@@ -100,6 +100,8 @@ class Deciding:
             return self._same("same and related", "both have the same weights in the same order")
         if not self.relation.holds.all():
             return None
+        # A relation is a statement about all inputs. It is accepted for what rounding explains everywhere, or else for
+        # what stays within the tolerance on the domain that was asked about.
         everywhere = self._aligned_apart(box_for(self.first, None))
         here = everywhere if self.domain is None else self._aligned_apart(self.around)
         at_most = self._knows(here)
@@ -129,6 +131,8 @@ class Deciding:
             torch.cat([s.flatten() for s in self.relation.scales]) if self.relation.scales else aligned.weights[0][:0]
         )
         smallest = min(a[a != 0].abs().min().item() if a.any() else 1.0 for a in aligned.parameters)
+        # Units that were scaled by other factors have rounded weights: as if every weight of the aligned network could
+        # be off by a rounding more.
         if not (scales.frexp().mantissa.abs() == 0.5).all() or smallest < TINY:  # powers of two scale exactly
             apart = apart + rounding(aligned, aligned.map(lambda a: a * (1 + gamma(0))), sizes)[0]
         if not apart.any():
@@ -147,12 +151,14 @@ class Deciding:
         """Both networks with outputs in units of their tolerances, rounded to powers of two, for searches."""
         positive = self.enough[self.enough > 0]
         unit = torch.where(self.enough > 0, self.enough, positive.min() if len(positive) else 1)
+        # A search for the largest difference over all outputs would look at the largest output alone: each counts in
+        # units of its own tolerance. Powers of two, so that scaled networks have the same differences exactly.
         by = torch.ldexp(torch.ones_like(unit), (unit.max().frexp().exponent - unit.frexp().exponent).clamp_max(500))
         return tuple(_top_scaled(n, by) for n in (self.first, self.second))  # type: ignore[return-value]
 
     def normal(self) -> Answer | None:
         """Same once units that do nothing are removed and others turned round."""
-        eps = _stored_eps(self.pair[0]), _stored_eps(self.pair[1])
+        eps = stored_eps(stored_precision(self.pair[0])), stored_eps(stored_precision(self.pair[1]))
         apart, in_a, in_b = normal_apart((self.first, self.second), self.around, eps, self.deadline)
         equal = (self._knows(apart) <= self.enough).all()
         self.redundancies = in_a, in_b if equal else tuple(r for r in in_b if r.kind != "turned")
@@ -366,11 +372,6 @@ def _identical(first: Network, second: Network) -> bool:
     return all(map(torch.equal, first.parameters, second.parameters))
 
 
-def _stored_eps(network: Network) -> float:
-    """The rounding of weights that are meant to be equal: of float32 there, of float64 for all other precisions."""
-    return torch.finfo(torch.float32 if stored_precision(network) == torch.float32 else torch.float64).eps
-
-
 def _top_scaled(network: Network, by: Tensor) -> Network:
     """The network with its outputs multiplied by powers of two [C]."""
     biases = None if network.biases is None else (*network.biases[:-1], network.biases[-1] * by)
@@ -381,12 +382,3 @@ def _nearest(domain: Domain) -> float:
     """A number that |x| is not below on the domain."""
     inside = (domain.low <= 0) & (domain.high >= 0)
     return torch.where(inside, 0, torch.minimum(domain.low.abs(), domain.high.abs())).max().item()
-
-
-def _check(first: Network, second: Network) -> None:
-    for name, network in (("first", first), ("second", second)):
-        if network.members != 1:
-            raise TutelageError(
-                f"the {name} must be one network, got a stack of {network.members}: choose one, such as network[0]"
-            )
-    same_function_space(first, second)

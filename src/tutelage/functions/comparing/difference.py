@@ -15,14 +15,14 @@ from tutelage.functions.answers import BY_FORM, Answer, OnClosing, Question, Ver
 from tutelage.functions.bounds.branch_inputs import compile_bounds
 from tutelage.functions.bounds.choose import bounded_whole, decide
 from tutelage.functions.checks import (
+    as_bound,
     as_network,
-    as_number,
     in_double,
     points_for,
-    same_function_space,
+    single_pair,
     slopes,
 )
-from tutelage.functions.domain import Domain, Ends, as_domain, in_words
+from tutelage.functions.domain import Domain, Ends, domain_of, in_words
 from tutelage.functions.layers.sparse import SparsePair, equal, reading_errors, sparse_pair
 from tutelage.functions.search.hunt import Hunt
 from tutelage.functions.search.sparse import SparseHunt
@@ -94,9 +94,7 @@ def difference_bound(
     'holds'
     """
     read, pair = _pair(first, second)
-    enough = as_number(enough, "enough")
-    if not 0 <= enough < torch.inf:
-        raise TutelageError(f"enough must be a finite number of at least 0, got {enough}")
+    enough = as_bound(enough, "enough")
     limits = _limits(pair[0].outputs, max(enough, _LEAST) if epsilon is None else epsilon, output)
     name = "every output" if output is None else f"output {output}"
     if epsilon is None:
@@ -160,9 +158,7 @@ def top_class_agreement(
     'holds'
     """
     read, pair = _pair(first, second)
-    margin = as_number(margin, "margin")
-    if not 0 <= margin < torch.inf:
-        raise TutelageError(f"margin must be a finite number of at least 0, got {margin}")
+    margin = as_bound(margin, "margin")
     question = Question(torch.full((pair[0].outputs,), torch.inf, dtype=torch.float64), margin)
     words = "both have the same top class" + (f" wherever the first leads by {margin:g} or more" if margin else "")
     return _answer(read, pair, domain, question, words, seconds, seed, threads, device, keep, points, on_progress)
@@ -209,12 +205,7 @@ def _pair(first: object, second: object) -> tuple[Read, tuple[Network, Network] 
     if large is not None:
         return large, large
     pair = in_double(as_network(read[0], "first network")), in_double(as_network(read[1], "second network"))
-    for name, network in zip(("first", "second"), pair, strict=True):
-        if network.members != 1:
-            raise TutelageError(
-                f"the {name} must be one network, got a stack of {network.members}: choose one, such as network[0]"
-            )
-    same_function_space(*pair)
+    single_pair(*pair)
     return read, pair
 
 
@@ -249,11 +240,7 @@ def _answer(
     """Cheap answers first: equal weights, an input that refutes the claim, then bounds."""
     begun = time.monotonic()
     inputs, device = pair[0].inputs, pick_device(device).type
-    domain = as_domain(domain, inputs, flat=True)
-    if domain.dimension != inputs:
-        raise TutelageError(
-            f"the domain must have {inputs} dimensions, as many as the networks have inputs, got {domain.dimension}"
-        )
+    domain = domain_of(domain, inputs)
     data = None if points is None else points_for(pair[0], points)[0]
     if isinstance(pair[0], SparseNetwork):
         deadline = Deadline.of(seconds)
@@ -268,6 +255,7 @@ def _answer(
         alike = equal_weights(*pair)
     zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
     if alike and question.proved_by(zero) and question.room.isfinite().all():
+        # The only case that no bound is needed for; with rooms that are not finite not even this proves anything.
         answer = Answer("holds", words, "both have the same weights", in_words(domain), question.room, zero)
     else:
         hunt.begin(seed, deadline.share(_SEARCH), data)

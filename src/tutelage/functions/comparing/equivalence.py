@@ -61,13 +61,14 @@ def same_function(
     >>> same_function(a, b).verdict
     'same and related'
     """
-    begun, deadline = time.monotonic(), Deadline.of(seconds)
+    begun = time.monotonic()
+    if domain is not None:
+        compile_bounds()
+    deadline = Deadline.of(seconds)
     first, second = adapted(first, "first network"), adapted(second, "second network")
     large = sparse_pair(first, second)
     if large is not None:
         return same_large(large, domain, tolerance, seed, deadline).completed(*large, begun)
-    if domain is not None:
-        compile_bounds()
     question = Deciding(first, second, domain, tolerance, budget, seed, deadline)
     comparison = question.first_look()
     # Proofs that explain come first (a permutation, a normal form), then bounds, then what may take all the time left.

@@ -9,7 +9,7 @@ from torch import Tensor
 from tutelage.deadline import Deadline, rows_at_a_time
 from tutelage.errors import TutelageError
 from tutelage.functions.answers import Answer, OnClosing, Question
-from tutelage.functions.checks import as_network, as_number, in_double, points_for
+from tutelage.functions.checks import as_bound, as_network, in_double, points_for
 from tutelage.functions.comparing.difference import difference_bound, top_class_agreement
 from tutelage.functions.domain import Domain, Ends, as_domain, box
 from tutelage.functions.layers.sparse import SparsePair, reading_errors, sparse_pair
@@ -118,9 +118,7 @@ def check_export(
     >>> check_export(net, net.map(lambda a: a * (1 + 1e-7)), (-1, 1)).verdict
     'passes'
     """
-    tolerance = as_number(tolerance, "tolerance")
-    if not 0 <= tolerance < torch.inf:
-        raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
+    tolerance = as_bound(tolerance, "tolerance")
     first, second = adapted(original, "original"), adapted(exported, "exported network")
     large = sparse_pair(first, second)
     first, second = large or (as_network(first, "original"), as_network(second, "exported network"))
@@ -137,6 +135,7 @@ def check_export(
     left_out, on_data, row, agreement = 0, None, None, None
     if points is not None:
         left_out, on_data, row, agreement = _on_data(first, second, points, deadline)
+    # The bound would take all of the time where it leaves the tolerance open, and nothing would be said of classes.
     limit = deadline.share(_BOUND) if first.outputs > 1 else deadline
     closeness = difference_bound(
         read_first, read_second, domain, enough=tolerance, seconds=limit, points=points, on_progress=on_progress

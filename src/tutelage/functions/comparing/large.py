@@ -5,10 +5,10 @@ import torch
 from torch import Tensor
 
 from tutelage.deadline import Deadline
-from tutelage.errors import TutelageError
 from tutelage.functions.answers import SAME, Answer, Question, Verdict
 from tutelage.functions.bounds.choose import decide
-from tutelage.functions.domain import Domain, Ends, as_domain, box, in_words
+from tutelage.functions.checks import as_bound
+from tutelage.functions.domain import Domain, Ends, box, domain_of, in_words
 from tutelage.functions.layers.sparse import SparsePair, equal
 from tutelage.functions.search.sparse import SparseHunt
 from tutelage.networks import SparseNetwork
@@ -21,13 +21,8 @@ def same_large(
 ) -> Answer:
     """Decide whether two networks are the same function, as far as bounds on the whole domain tell."""
     inputs = pair[0].inputs
-    where = None if domain is None else as_domain(domain, inputs, flat=True)
-    if where is not None and where.dimension != inputs:
-        raise TutelageError(
-            f"the domain must have {inputs} dimensions, as many as the networks have inputs, got {where.dimension}"
-        )
-    if tolerance is not None and not 0 <= tolerance < torch.inf:
-        raise TutelageError(f"tolerance must be a finite number of at least 0, got {tolerance}")
+    where = None if domain is None else domain_of(domain, inputs)
+    tolerance = None if tolerance is None else as_bound(tolerance, "tolerance")
     zero = torch.zeros(pair[0].outputs, dtype=torch.float64)
     unknown = torch.full_like(zero, torch.inf)
     if equal(pair):
@@ -36,6 +31,8 @@ def same_large(
     hunt = SparseHunt(pair, searched, Question(torch.full((pair[0].outputs,), 1e-12, dtype=torch.float64), follow=1.0))
     hunt.begin(seed, Deadline(None if deadline.seconds is None else _SEARCH * max(0.0, deadline.left)))
     allowed = rounding_at(pair, hunt.at) if tolerance is None else torch.full_like(hunt.largest, tolerance)
+    # What rounding explains is compared at the worst input found, not over the domain: interval bounds on it are larger
+    # than the outputs of large networks, and would call everything the same.
     gap, error = hunt.gap(hunt.at)
     if (gap - error > allowed).any():
         words = "they differ at the witness; the largest difference found is given"
@@ -97,14 +94,5 @@ def _record(
     at_most: Tensor,
     witness: Tensor | None,
 ) -> Answer:
-    return Answer(
-        verdict,
-        SAME,
-        reason,
-        in_words(where),
-        at_most,
-        largest,
-        witness,
-        bounded=where is not None,
-        tolerance=tolerance,
-    )
+    bounded = where is not None
+    return Answer(verdict, SAME, reason, in_words(where), at_most, largest, witness, bounded, tolerance=tolerance)

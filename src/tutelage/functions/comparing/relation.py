@@ -1,4 +1,10 @@
-"""Whether two networks differ by permuting and scaling hidden units alone, and which permutation and scales do it."""
+"""Whether two networks differ by permuting and scaling hidden units alone, and which permutation and scales do it; and,
+where they are the same function without that, why.
+
+For networks that are related and general one pass from below finds the relation: incoming weights decide, and what they
+leave open (units with the same incoming weights) sweeps with the layer above do. Residuals are measured, so that a
+relation that is claimed was checked; one that is not found need not be absent. An assignment costs n^3 per layer.
+"""
 
 from dataclasses import dataclass
 
@@ -7,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.functions.bounds.normal import WORDS, Redundancy
 from tutelage.functions.checks import in_double, same_function_space
 from tutelage.functions.comparing.canonical import incoming, outgoing, reordered, scaled, turned, unit_lengths
 from tutelage.networks import Network
@@ -15,6 +22,7 @@ from tutelage.printing import printed
 _SWEEPS = 8  # times all layers are assigned anew, with the layers above taken into account
 _BY_FAN_OUT = 1e-3  # weight of the fan-out beside incoming weights: it decides among units that are nearly equal
 _FAR = 1e300  # the distance of units whose lengths float64 cannot hold
+_NAMED = 4  # units of a kind that are named one by one in a sentence
 _ROUNDINGS = 16  # roundings of weights and scales, per layer, up to which a residual is none
 
 
@@ -132,6 +140,8 @@ def _assigned(a: Network, b: Network, eps: float) -> tuple[tuple[Tensor, ...], t
         orders.append(_assignment(far + _BY_FAN_OUT * _distances(outgoing(a, layer), outgoing(partly, layer))[0]))
         signs.append(_signs(a, partly, layer, orders[-1]))
         partly = turned(reordered(partly, layer, orders[-1]), layer, signs[-1])
+    # Invariant: orders and signs are a permutation of every hidden layer. A greedy pass from below decides among units
+    # with equal incoming weights by their fan-out, which is not matched yet; later sweeps look at both sides.
     for _ in range(_SWEEPS):
         now = _placed(b, tuple(orders), tuple(signs))
         if (_residual(a, now) <= _allowed(a.depth, eps)).all():
@@ -186,3 +196,20 @@ def _residual(a: Network, b: Network) -> Tensor:
     top, other = incoming(a, a.depth - 1), incoming(b, a.depth - 1)
     gap, size = (top - other).norm(dim=1), torch.maximum(top.norm(dim=1), other.norm(dim=1))
     return torch.stack([*layers, (gap / torch.where(size > 0, size, 1)).amax(1)], dim=1)
+
+
+def explained(
+    first: Network, second: Network, in_first: tuple[Redundancy, ...], in_second: tuple[Redundancy, ...]
+) -> str:
+    """Why two networks can be the same function without being related, in a sentence."""
+    parts = []
+    if kind(first) != kind(second):
+        parts.append(f"{kind(first)} and {kind(second)} units are both made of linear maps and relu units")
+    for name, network, redundant in (("first", first, in_first), ("second", second, in_second)):
+        for what, layer in dict.fromkeys((r.kind, r.layer) for r in redundant):
+            units = [str(r.unit) for r in redundant if (r.kind, r.layer) == (what, layer)]
+            named = ", ".join(units[:_NAMED]) + (f" and {len(units) - _NAMED} more" if len(units) > _NAMED else "")
+            parts.append(f"{WORDS[what]}: unit{'s' * (len(units) > 1)} {named} of layer {layer} of the {name} network")
+            if what == "linear" and len(units) == network.widths[layer]:
+                parts[-1] += ", which is all of them, so that any invertible mixture of them serves as well"
+    return "; ".join(parts) or "no redundant unit was found that would explain it"

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from tutelage import draws
 from tutelage.deadline import rows_at_a_time
-from tutelage.functions.bounds.sensitivity import reach, rounding
+from tutelage.functions.bounds.ranges import reach, rounding
 from tutelage.functions.checks import bias, in_double
 from tutelage.functions.domain import box_for
-from tutelage.functions.rounding import ROUNDING, gamma, with_error
+from tutelage.functions.rounding import ROUNDING, gamma, stored_eps, with_error
 from tutelage.networks import Network
 from tutelage.networks.activations import gate
 from tutelage.networks.forward import activate, linear
@@ -105,6 +105,8 @@ def variation(network: Network) -> tuple[Tensor, Tensor]:
         limits.append(torch.where(observed > 0, observed + 2 * error.amax(0), torch.inf) / size)
         sizes.append((value.abs() - error).amax(0).clamp_min(0) / size)
     spread = torch.stack(spreads)
+    # The smallest variation that is not 0: a difference has to matter on the scale on which the output lives, not on
+    # that of the largest cube.
     least = torch.where(spread > 0, spread, torch.inf).amin(0)
     varies = least < torch.inf
     return torch.where(varies, torch.minimum(least, torch.stack(limits).amin(0)), 0), torch.stack(sizes).amin(0)
@@ -125,6 +127,7 @@ def rounding_at(network: Network, at: Tensor) -> Tensor:
         sizes.append((torch.bmm(f.abs(), network.weights[layer].abs()) + bias(network, layer).abs().unsqueeze(1))[0, 0])
         u = linear(network, layer, f)
         z = gate(network.activation, u, network.slope)[0, 0]
+        # Within rounding of its kink a unit may be on either side: the steeper slope is the larger effect.
         gates.append(torch.where(u[0, 0].abs() <= c * sizes[-1], 1.0, z))
         f = activate(network, u)
     slope, total = torch.eye(network.outputs, dtype=torch.float64), torch.zeros(network.outputs, dtype=torch.float64)
@@ -138,5 +141,4 @@ def rounding_at(network: Network, at: Tensor) -> Tensor:
 def _relative(network: Network) -> float:
     """The relative error of a weight: of its storage in float32 or float64, and of the arithmetic in float64."""
     arithmetic = 4 * network.depth * max(ROUNDING, gamma(max(network.widths)))
-    stored = torch.finfo(torch.float32 if stored_precision(network) == torch.float32 else torch.float64).eps
-    return float(_ROUNDINGS * stored + arithmetic)
+    return float(_ROUNDINGS * stored_eps(stored_precision(network)) + arithmetic)

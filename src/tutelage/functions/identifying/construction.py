@@ -1,4 +1,8 @@
-"""Networks that their function determines, made layer by layer (Phuong 2021, Lemma 2.4 and A.17)."""
+"""Networks that their function determines, made layer by layer (Phuong 2021, Lemma 2.4 and A.17).
+
+A draw may come out too thin for rounding, or fail the conditions: it is then drawn anew, and the result is checked by
+:func:`.identifiability` unless the caller says otherwise. Only widths that never grow can be had (Theorem 2.1).
+"""
 
 from dataclasses import dataclass, replace
 
@@ -11,8 +15,8 @@ from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.functions.domain import Domain, Ends, as_domain
 from tutelage.functions.identifying.identifiability import identifiability
-from tutelage.functions.pieces.first_cell import skeleton
 from tutelage.functions.pieces.regions import BUDGET, enumerate_regions, local_maps
+from tutelage.functions.pieces.subdivision import skeleton
 from tutelage.networks import Network
 
 TRIES = 16
@@ -104,6 +108,8 @@ def _attempt(widths: tuple[int, ...], domain: Domain, draw: _Draw) -> Network:
     state = _State(corners, corners, corners, corners[:0], corners[:0])
     weights: list[Tensor] = []
     biases: list[Tensor] = []
+    # Invariant: on the cell of `state` all units so far are active, so that the network is affine there and the next
+    # layer can be placed in its image (the induction of Lemma 2.4).
     for width in widths[1:-1]:
         w, b, points = _layer(width, state, draw)
         weights.append(w.unsqueeze(0))
@@ -225,6 +231,7 @@ def _next_unit(
 
 def _nearest(points: Tensor, z: Tensor) -> Tensor:
     """Weights of the point of the hull of points [n, d] that is nearest to z: positive, with sum 1."""
+    # A row that says that the weights add up to 1, heavy enough that least squares keeps to it.
     heavy = 1e4 * max(1.0, points.abs().max().item())
     rows = np.vstack([points.numpy().T, np.full((1, len(points)), heavy)])
     weights = torch.from_numpy(nnls(rows, np.append(z.numpy(), heavy))[0])

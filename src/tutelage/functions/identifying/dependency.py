@@ -85,6 +85,7 @@ def dependency_graph(surface: Surface) -> Graph:
 
 def _goes_on(surface: Surface, pieces: Tensor, points: Tensor, side: Tensor) -> Tensor:
     """Which pieces [n], with points [n, d] at which they end on another, go on in one of them on its other side."""
+    # A piece that is crossed has another half in the same hyperplane on the other side; one that bends has none there.
     plane = surface.plane[pieces]
     a, b = ((plane.unsqueeze(1) == plane) & (side.unsqueeze(1) == -side)).nonzero(as_tuple=True)
     value = (points[a] @ surface.normal.T + surface.offset) * surface.walls[pieces[b]]
@@ -120,6 +121,7 @@ def _margin(surface: Surface) -> float:
 def _longest(edges: Tensor, order: Tensor) -> Tensor:
     """The length of the longest path from each piece, those of the highest order first."""
     longest = torch.zeros(len(order), dtype=torch.int64)
+    # Edges go to higher orders only, so that lengths are known from the highest order down in one pass.
     for level in range(int(order.max()) if len(order) else 0, 0, -1):
         outgoing = edges[order[edges[:, 0]] == level]
         longest = longest.scatter_reduce(0, outgoing[:, 0], longest[outgoing[:, 1]] + 1, "amax")

@@ -110,5 +110,6 @@ def fold_set(regions: Regions, layer: int | None = None, unit: int | None = None
             raise TutelageError(f"unit must be from 0 to {slopes.shape[2] - 1} for this layer, got {unit!r}")
         slopes = slopes[:, :, place : place + 1]
     jump = (slopes[between.regions[:, 0]] - slopes[between.regions[:, 1]]).norm(dim=1).amax(1)
+    # Relative to the steepest piece: gradients on both sides are sums of the same products but for one unit.
     size = slopes.norm(dim=1).max() if len(slopes) else 0.0
     return FoldSet(between.regions, between.unit, jump, jump > EXACT * size)

@@ -1,5 +1,8 @@
 """Is a network general (Phuong 2021, section 2.2)? Nothing in it cancels, coincides, or touches zero without crossing
 it.
+
+Formal patterns are 2^units: beyond some 65,000 patterns a condition is sampled, which can refute it and never prove it.
+Distances and singular values are relative to the sizes of what was added up, so that rounding counts as 0.
 """
 
 from typing import Literal
@@ -145,6 +148,8 @@ def _nearest(unit: Tensor, tol: float) -> tuple[float, int, int]:
     vectors = (unit if low else unit @ _few_axes(unit.shape[1])).numpy()
     both = np.concatenate([vectors, -vectors])
     count = len(vectors)
+    # Trees of more than about eight dimensions look at nearly all points. A projection only brings vectors closer, so
+    # that pairs it leaves apart are apart; the few it brings together are measured in full.
     if not low:
         pairs = KDTree(both).query_pairs(tol, output_type="ndarray")
         pairs = pairs[(pairs[:, 0] % count != pairs[:, 1] % count)]
@@ -179,6 +184,7 @@ def _words(k: int, l: int, pattern: list[list[int]]) -> str:
 def _smallest(network: Network, k: int, l: int, masks: Tensor) -> tuple[float, int]:
     """The smallest relative singular value that should not vanish, over masks [N, d_k + .. + d_l], and its place."""
     parts = masks.double().split(network.widths[k : l + 1], dim=1)
+    # The rank that eq. 2.6 asks for; the singular value at that place is what must not vanish.
     rank = torch.stack([part.sum(1) for part in parts]).amin(0).clamp_max(network.widths[k - 1]).long()
     product, size = network.weights[k - 1][0] * parts[0].unsqueeze(1), network.weights[k - 1][0].abs()
     size = size * parts[0].unsqueeze(1)
@@ -232,6 +238,7 @@ def _signs_below(
 
 def _all_or_some(bits: int, patterns: int, name: str, seed: int) -> tuple[Tensor, bool]:
     """All 0/1 patterns of so many bits where they are few enough, else random ones: bool [N, bits]."""
+    # All patterns prove; a sample can show a condition to fail and never to hold.
     if bits < 63 and 1 << bits <= patterns:
         return (torch.arange(1 << bits).unsqueeze(1) >> torch.arange(bits)) & 1 > 0, True
     count = min(patterns, SAMPLED)

@@ -124,6 +124,7 @@ def identifiability(
     transparent = transparency(exact, domain, budget=budget).condition()
     conditions.append(transparent)
     names = [folds_name(layer) for layer in range(1, network.depth)] + [SPAN]
+    # From cheap to dear: widths, regions of the network itself, patterns, and the folds of every truncated network.
     failed = stop and all_of(conditions) is False
     if failed or not all(c.holds for c in conditions[:2]):
         why = "not looked at, since another condition fails"
@@ -172,6 +173,8 @@ def layer_folds(network: Network, domain: Domain, layer: int, budget: int = BUDG
     levels: tuple[int, ...] = ()
     edges, identified = 0, set[int]()
     cells, whole = _cells(network, domain, layer, budget)
+    # Invariant: `identified` are units of this layer that some cell shows. A path is looked for in one cell at a time:
+    # one that runs through several is not seen, which leaves a unit open and never claims one too many.
     for number, (rest, cell) in enumerate(cells):
         surface = canonical_surface(enumerate_regions(rest, cell, budget))
         graph = dependency_graph(surface)

@@ -56,6 +56,8 @@ def _optimum(cells: Regions, values: Tensor) -> Tensor | None:
         return cells.interior[int(flat.int().argmax())]
     sign = torch.where(low >= 0, 1, torch.where(high <= 0, -1, 0))
     around = _cells_around(cells)
+    # A local optimum lies on a face where the unit vanishes for every cell around it: such faces are intersections of
+    # the faces of single cells.
     for face in _closed(_zero_faces(cells, values, sign)):
         star = set.intersection(*(around[v] for v in face))
         signs = {int(sign[c]) for c in star}

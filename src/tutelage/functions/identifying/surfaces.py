@@ -3,6 +3,9 @@
 All of it is read off the regions: a region that no piece of the surface cuts lies on one side of a hyperplane or is
 crossed by it, and a slice of a cell by a hyperplane lies in the surface exactly where the hyperplane crosses none of
 the cell's regions.
+
+The form is exact for regions that are; hyperplanes within a billionth of the size of the domain count as one, and what
+then does not fit together is an error, never a guess. It costs (regions) times (hyperplanes), several times over.
 """
 
 from dataclasses import dataclass
@@ -118,6 +121,8 @@ def canonical_surface(regions: Regions) -> Surface:
     side = _sides(regions, normal, offset)
     group, walls = torch.zeros(len(regions), dtype=torch.int64), torch.zeros(1, len(normal), dtype=torch.int8)
     orders, planes, inside, around, k = [], [], [], [], 0
+    # Invariant: `group` is the cell of every region after cutting by all pieces of orders below k, `walls` the
+    # hyperplanes around each cell. A pass either cuts a cell or ends, and there are no more cells than regions.
     while True:
         k += 1
         cut = _slices_within(side, group, len(walls))

@@ -109,6 +109,7 @@ def _closed(off: list[Tensor], points: Tensor, how: Literal["regions", "samples"
 
 
 def _without_regions(network: Network, domain: Domain, upto: int, seed: int) -> Transparency:
+    # Sufficient, not necessary: one unit per layer that is always active. Samples can only show the opposite.
     known = bounds(network, box_for(network, (domain.low, domain.high)))
     if all(bool((low >= 0).any()) for low, _ in known[:upto]):
         return Transparency(True, "bounds", torch.zeros(0, dtype=torch.int64), domain.centre[None][:0])

@@ -5,13 +5,16 @@ units whose pre-activations satisfy :math:`c_1 v_1 = c_2 v_2` with :math:`c_1` a
 :math:`c_1 \max(0, v_1) + c_2 \max(0, v_2) + b = c_1 v_1 + b` before its own activation, since
 :math:`\max(0, v) - \max(0, -v) = v`. Where every unit of a layer is one of these, the layer below can do its work.
 Such pairs of layers are what tools write that split units for other tools (ReluSplitter).
+
+Only products that float64 holds exactly are joined, so that two forms of one unit compare equal and the layer that is
+made is the same function but for the rounding of one bias, which is in its slack. One pass over the layers.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-_EPS = 2.0**-52
+from tutelage.functions.rounding import EPS
 
 
 class Layer(NamedTuple):
@@ -49,6 +52,7 @@ def _one(lower: Layer, upper: Layer) -> Layer | None:
     """Both layers as one, or None where that cannot be."""
     if lower.left != 0.0 or upper.left != 0.0 or lower.slack.any() or upper.slack.any():
         return None
+    # Every unit above must read one unit or two; anything else uses more than was taken apart.
     used = upper.w != 0
     counts = used.sum(1)
     if not np.isin(counts, (1, 2)).all():
@@ -67,13 +71,15 @@ def _one(lower: Layer, upper: Layer) -> Layer | None:
     if not np.logical_and((wc == wd).all(1), bc == bd)[pair].all():
         return None
     b = bc + upper.b
-    slack = np.where(upper.b != 0, _EPS * (np.abs(bc) + np.abs(upper.b)), 0.0)
+    slack = np.where(upper.b != 0, EPS * (np.abs(bc) + np.abs(upper.b)), 0.0)
     return Layer(np.ascontiguousarray(wc), b, 0.0, slack)
 
 
 def _exact(c: np.ndarray, values: np.ndarray) -> np.ndarray | None:
     """c times rows of values, or None where a product may be rounded: exact for the 24 bits of float32 numbers."""
     c = c.reshape(-1, *[1] * (values.ndim - 1))
+    # 24 bits times 24 bits fit into the 53 of float64: the product is exact, and equal forms compare equal. Weights in
+    # float64 are left as they are, since a tolerance here would have to be counted in every later bound.
     if (c.astype(np.float32) != c).any() or (values.astype(np.float32) != values).any():
         return None
     product = c * values

@@ -1,4 +1,7 @@
-"""Two networks as one, and the exact largest distance between them on a domain."""
+"""Two networks as one: their difference, or both side by side, and one network written with other units or layers.
+
+All of it is exact, but for slopes that are no power of two less 1: what stands for their units has rounded weights.
+"""
 
 from dataclasses import replace
 
@@ -76,6 +79,8 @@ def deepen(network: Network, depth: int) -> Network:
             "deepened"
         )
     else:
+        # x = (sigma(x) - sigma(-x)) / (1 + slope): of (1 + slope) a power of two is divided exactly, any other rounds,
+        # which callers that prove something refuse or count.
         into, back = torch.cat([eye, -eye], 2), torch.cat([eye, -eye], 1) / (1 + left)
     weights = (*below, into, *[back @ into] * (missing - 1), back @ top)
     if network.biases is None:

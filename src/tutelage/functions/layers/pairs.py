@@ -104,6 +104,8 @@ def joined(
     """
     weights = sum(w.numel() for n in (first, second) for w in n.weights)
     deadline.check(weights * _JOINING)
+    # Collapsed before units are matched: layers that only take apart have twice the units, none of which resembles one
+    # of the other network.
     f, g = (collapsed(layers_from(in_double(n))) for n in (first, second))
     deadline.check(weights * _JOINING / 2)
     depth = max(len(f), len(g))
@@ -144,6 +146,7 @@ def fits(pair: Pair, free: int, deadline: Deadline = NEVER) -> bool:
     widths = pair.widths.tolist()
     columns = [1 + free + sum(widths[1 : layer + 1]) for layer in range(len(widths) - 1)]
     products = sum(3.0 * m * n * c for m, n, c in zip(widths[1:], widths[2:], columns[1:], strict=False))
+    # A box that takes longer than the time left would give no bound at all, where intervals give one at once.
     return bytes_of_forms(pair, free) <= memory_for_forms() and products / _SPEED <= deadline.left
 
 

@@ -20,6 +20,7 @@ from scipy.sparse.csgraph import connected_components
 
 from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.layers.collapsing import Layer
+from tutelage.functions.rounding import UNDERFLOW
 
 _ALIKE = 0.25  # squared share of the weights up to which two layers are taken for the same layer, in the same order
 _MOST_UNITS = 2_000  # units of a layer up to which another order is looked for
@@ -28,7 +29,6 @@ _NEAR = 1 - 2.0**-15  # cosine of the incoming weights and biases of units that 
 _MOST_PLACES = 16  # places of a group
 _FACTORS = 1e-60, 1e60  # multiples that are tried
 _ROUNDED = 2.0**-48  # relative error of a weight of a group of so many places that was scaled, and more
-_UNDERFLOW = 1e-300  # its absolute error, and more
 
 
 class Places(NamedTuple):
@@ -52,6 +52,8 @@ def side_by_side(
     reach: [d], the largest sizes of the inputs. Without them units are neither scaled nor grouped; nor are they where
     that brings the weights no closer.
     """
+    # Scaling and grouping round the weights, which costs slack in every bound: they have to leave a tenth of the
+    # squared distance at most to be worth it.
     plain = _placed(f, g, None, deadline)
     apart = _apart(*plain)
     same_widths = [len(layer.b) for layer in f] == [len(layer.b) for layer in g]
@@ -157,6 +159,7 @@ def _partners(f: np.ndarray, g: np.ndarray, scaling: bool) -> list[tuple[int, in
             (i, j, 1.0)
             for i, j in zip(*map(np.ndarray.tolist, linear_sum_assignment(in_f + in_g - 2 * product)), strict=True)
         ]
+    # A negative multiple is another unit, since a relu passes positive factors alone.
     product = product.clip(0)
     best = np.divide(product, in_g, out=np.zeros_like(product), where=in_g > 0)
     left = in_f - best * product
@@ -245,6 +248,6 @@ def _layer(
     """A layer with units in places, whose biases are to be scaled; size: of the places below, if it was rounded."""
     b, slack = np.pad(layer.b, (0, 1))[units] * scale, np.pad(layer.slack, (0, 1))[units] * scale
     if size is not None:
-        rounded = _ROUNDED * (room @ size + np.abs(b)) + _UNDERFLOW * (1 + size.sum())
+        rounded = _ROUNDED * (room @ size + np.abs(b)) + UNDERFLOW * (1 + size.sum())
         slack = (1 + _ROUNDED) * slack + 2 * rounded
     return Layer(w, b, layer.left, slack)

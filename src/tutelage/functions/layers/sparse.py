@@ -25,6 +25,7 @@ def joined(first: SparseNetwork, second: SparseNetwork) -> list[LayerPair]:
         wf, wg = _widened(a.w, n, below), _widened(b.w, n, below)
         bf, bg, slack_f, slack_g = (np.pad(x, (0, n - len(x))) for x in (a.b, b.b, a.slack, b.slack))
         wd = Map(wf - wg)
+        # Equal weights cancel to stored zeros, which would be multiplied by in every bound.
         wd.eliminate_zeros()
         terms = sum(int(np.diff(w.indptr).max(initial=0)) for w in (wf, wg, wd))
         positive_f, positive_g = (np.pad(x.positive, (0, n - len(x.b)), constant_values=True) for x in (a, b))
@@ -39,6 +40,7 @@ def _deepened(network: SparseNetwork, depth: int) -> list[tuple[SparseLayer, flo
     layers = [(layer, network.left) for layer in network.layers]
     n = network.layers[-1].w.shape[1]
     eye = Map((np.ones(n), np.arange(n), np.arange(n + 1)), shape=(n, n))
+    # Slope 1 on both sides hands on numbers of either sign as they are.
     through = [(SparseLayer(eye, np.zeros(n), np.zeros(n), np.zeros(n, bool)), 1.0)] * (depth - len(layers))
     return [*layers[:-1], *through, layers[-1]]
 

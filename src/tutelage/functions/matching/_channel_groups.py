@@ -120,6 +120,8 @@ def _step(node: fx.Node, modules: dict[str, nn.Module], made: dict, every: list[
                 if channels is not None:
                     channels.root().fixed = True
             return None
+        # A sum adds channel k of one to channel k of the other: both must be in one order from here on, and so must all
+        # that either was joined with before.
         first.join(second, node)
         return _noted(first, node, bent=False)
     if node.target in (torch.mean, "mean") and set(_dims(node)) <= _PLACES and _dims(node):
@@ -180,6 +182,7 @@ def _weights(node: fx.Node, layer: nn.Module, below: _Channels | None, every: li
     name, w = str(node.target), torch.as_tensor(layer.weight)
     arrays = [f"{name}.{n}" for n in ("weight", "bias") if getattr(layer, n) is not None]
     if getattr(layer, "groups", 1) > 1:
+        # A depthwise convolution keeps every channel to itself: its weights belong to the channels that it is given.
         if layer.groups != layer.in_channels or layer.in_channels != layer.out_channels:
             raise TutelageError(
                 f"layer '{name}' has {layer.groups} groups: only one, or one per channel, can be matched"
@@ -188,6 +191,7 @@ def _weights(node: fx.Node, layer: nn.Module, below: _Channels | None, every: li
             below.root().axes += [(array, 0) for array in arrays]
         return _noted(below, node, bent=False)
     if below is not None:
+        # After flattening a channel has as many columns as it had places.
         if w.shape[1] % below.root().size:
             raise TutelageError(
                 f"layer '{name}' takes {w.shape[1]} numbers from {below.root().size} channels: these do not divide them"

@@ -152,10 +152,13 @@ def _repaired(network: Network, first: Network, second: Network, x: Tensor, plac
     weights, biases = list(network.weights), [bias(network, layer) for layer in range(network.depth)]
     feature = x
     for layer in range(network.depth - 1):
+        # Layer by layer from below: the statistics of a layer are those of the network that is already repaired below
+        # it.
         inner = torch.baddbmm(biases[layer].unsqueeze(1), feature, weights[layer])
         mean, deviation = _statistics(inner)
         (mean_a, dev_a), (mean_b, dev_b) = ends[0][layer], ends[1][layer]
         goal_mean, goal = (1 - place) * mean_a + place * mean_b, (1 - place) * dev_a + place * dev_b
+        # A unit that is constant on the line has no deviation to scale; it keeps its weights and gets the mean alone.
         factor = torch.where(deviation > 0, goal / deviation.clamp_min(torch.finfo(deviation.dtype).tiny), 1.0)
         weights[layer] = weights[layer] * factor.unsqueeze(1)
         biases[layer] = (biases[layer] - mean) * factor + goal_mean

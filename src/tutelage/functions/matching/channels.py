@@ -122,6 +122,8 @@ def _by_weights(first: nn.Module, second: nn.Module, groups: list[ChannelGroup])
     draw = np.random.default_rng(0)
     for _ in range(_SWEEPS):
         moved = False
+        # In random order, as Ainsworth et al. 2023. Invariant: an assignment is the best for its group, the others
+        # held, so that the sum of products never falls.
         for i in draw.permutation(len(groups)):
             there = reordered(second_state, groups, [*orders[:i], torch.arange(groups[i].size), *orders[i + 1 :]])
             alike = sum(

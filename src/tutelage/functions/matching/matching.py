@@ -5,7 +5,7 @@ was applied: the student's weights are summed over all lower units that stand fo
 written over the same lower units.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import bias, in_double, points_for, same_function_space
+from tutelage.functions.comparing.canonical import reordered
 from tutelage.measures import CLASSES, RECOVERED, classify, correlations
 from tutelage.measures.overlaps import fan_out_norms
 from tutelage.measures.unit_classes import IDLE
@@ -84,18 +85,14 @@ class Matching:
 
         Only for a one-to-one matching; unit k then stands for teacher unit k.
         """
-        weights, biases = list(student.weights), list(student.biases or ())
         for layer, teacher_of in enumerate(self.teacher_of):
             order = teacher_of.argsort(1).to(student.device)
             if not torch.equal(teacher_of.sort(1).values, torch.arange(order.shape[1]).expand_as(order)):
                 raise TutelageError(
                     f"layer {layer + 1} is not matched one to one, so its units have no order of the teacher"
                 )
-            weights[layer] = weights[layer].gather(2, order.unsqueeze(1).expand_as(weights[layer]))
-            weights[layer + 1] = weights[layer + 1].gather(1, order.unsqueeze(2).expand_as(weights[layer + 1]))
-            if biases:
-                biases[layer] = biases[layer].gather(1, order)
-        return replace(student, weights=tuple(weights), biases=tuple(biases) if biases else None)
+            student = reordered(student, layer, order)
+        return student
 
 
 def match(
@@ -147,6 +144,8 @@ def match(
         activities = forward(teacher, points), forward(student, points)
     levels = [_bottom(teacher)]
     for layer in range(teacher.depth - 1):
+        # Invariant: `levels[-1].below` writes the student's lower units over the teacher's, each of length 1, so that
+        # weights of this layer can be compared entry by entry.
         w_t, w_s = _over_regular(teacher, layer, levels[-1].lengths), _summed(student, layer, levels[-1].below)
         similarity = _similarity(w_t, w_s, layer, by, activities, teacher.activation == "abs")
         paired = similarity.shape[1] == similarity.shape[2] if one_to_one is None else one_to_one
@@ -336,6 +335,8 @@ def _times(activities: tuple[Activity, Activity], layer: int, teacher_of: Tensor
 def _unit_residual(w_t: Tensor, w_s: Tensor, teacher_of: Tensor, even: bool) -> Tensor:
     """Root mean square over teacher units of the distance to their nearest student unit, regular weights: [S]."""
     regular_t, regular_s = _regular(w_t), _regular(w_s)
+    # Distances are capped at 1, the distance of nothing at all: a unit that is farther off is no worse than a missing
+    # one.
     partner = regular_t.gather(2, teacher_of.clamp_min(0).unsqueeze(1).expand_as(regular_s))
     distance = (regular_s - partner).norm(dim=1)
     if even:

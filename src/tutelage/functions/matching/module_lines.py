@@ -29,6 +29,7 @@ def between_modules(
         raise TutelageError("repair measures the statistics of batch norms again, and the modules have none")
     _try(first, points[:1])
     images = points.split(_BATCH)
+    # Both ways are judged half-way, where a line is worst as a rule; one evaluation each.
     candidates = [match_channels(first, second, images, by=way).module for way in ways]  # type: ignore[arg-type]
     halves = [_judged(between(first, c, 0.5), images, labels)[0] for c in candidates]
     best = min(range(len(ways)), key=halves.__getitem__)

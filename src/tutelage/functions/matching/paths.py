@@ -1,24 +1,35 @@
-"""Paths of low loss between two students of one teacher (Tian 2020, App. E and Fig. 13).
+"""Paths of low loss between two networks (Tian 2020, App. E and Fig. 13; Garipov et al. 2018).
 
-Every piece of a path changes either weights of units that have no fan-out, which changes nothing, or fan-outs alone,
-in which the loss is convex. So the loss along a path is never above its largest value at a knot.
+Between two-layer students of one teacher a path is constructed: every piece of it changes either weights of units that
+have no fan-out, which changes nothing, or fan-outs alone, in which the loss is convex. So the loss along such a path is
+never above its largest value at a knot.
+
+Other networks are joined by two straight pieces by way of a network between them, whose weights are found by gradient
+steps on the mean loss along both pieces. It begins half-way, so that matching the units first makes it easier. Nothing
+is guaranteed of it: the loss along the path is what it is measured to be.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import as_number, in_double, points_for, same_function_space
 from tutelage.functions.matching.aligning import aligned
-from tutelage.functions.matching.bends import STEPS, bend
 from tutelage.functions.matching.judging import judged, labels_for
 from tutelage.functions.matching.matching import By, match
 from tutelage.functions.matching.routes import route
 from tutelage.networks import Network, concatenate, outputs
 from tutelage.printing import printed
 from tutelage.whole import positive
+
+STEPS = 300
+"""Gradient steps for the bend."""
+_BATCH = 256  # points per step
+_PLACES = 4  # places on the path per step
+_RATE = 0.03  # of Adam, times the mean size of the entries of an array
 
 
 @printed
@@ -216,6 +227,7 @@ def _bent(first: Network, second: Network, x: Tensor, wanted: Tensor, steps: int
     """Two straight pieces to the second network with its units matched, by whatever leaves the least loss half-way."""
     if steps < 0:
         raise TutelageError(f"bend_steps must be at least 0, got {steps}")
+    # Matched first, since a bend between two orders of the same units has to undo one of them.
     chosen, _ = aligned(first, second, x, wanted, "best")
     middle = bend(first, chosen, x, wanted, steps)
     words = "straight to the bend", "straight to the second network, its units matched"
@@ -228,3 +240,43 @@ def same_architecture(first: Network, second: Network) -> None:
     kinds = [(n.widths, n.activation, n.slope, n.biases is None) for n in (first, second)]
     if kinds[0] != kinds[1]:
         raise TutelageError("a path joins networks of one architecture: the two differ in widths, activation or biases")
+
+
+def bend(first: Network, second: Network, x: Tensor, wanted: Tensor, steps: int = STEPS) -> Network:
+    """The middle knot of a path between networks of one architecture; computed in float32.
+
+    x: [S, N, d]; wanted: numbers [S, N, C] or classes [S, N]. All members draw the same rows of their points.
+    """
+    a, b = (list(network.to(dtype=torch.float32).parameters) for network in (first, second))
+    middle = [((p + q) / 2).requires_grad_() for p, q in zip(a, b, strict=True)]
+    sizes = [(p.abs() + q.abs()).mean().item() / 2 for p, q in zip(a, b, strict=True)]
+    groups = [{"params": [m], "lr": _RATE * size} for m, size in zip(middle, sizes, strict=True) if size > 0]
+    optimiser = torch.optim.Adam(groups)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(1, steps))
+    if not steps:
+        return _network(first, [m.detach().to(first.dtype) for m in middle])
+    rows = draws.uniforms(draws.keys([0], "bend rows"), steps * _BATCH).view(steps, -1).mul(x.shape[1]).long()
+    shares = draws.uniforms(draws.keys([0], "bend places"), steps * _PLACES).view(steps, -1)
+    x, wanted = x.float(), wanted.float() if wanted.is_floating_point() else wanted
+    for step in range(steps):
+        # One place in each quarter of the path per step: independent places would leave parts of it unseen for a while.
+        places = ((torch.arange(_PLACES) + shares[step]) / _PLACES).tolist()
+        with torch.enable_grad():
+            networks = [_there(first, a, middle, b, place) for place in places]
+            loss = judged(networks, x[:, rows[step]], wanted[:, rows[step]])[0].mean(0).sum()
+            optimiser.zero_grad()
+            loss.backward()
+        optimiser.step()
+        schedule.step()
+    return _network(first, [m.detach().to(first.dtype) for m in middle])
+
+
+def _there(kind: Network, a: list[Tensor], middle: list[Tensor], b: list[Tensor], place: float) -> Network:
+    """The network at a place from 0 to 1 of the path, the middle knot at 1/2."""
+    ends, t = ((a, middle), 2 * place) if place < 0.5 else ((middle, b), 2 * place - 1)
+    return _network(kind, [(1 - t) * p + t * q for p, q in zip(*ends, strict=True)])
+
+
+def _network(kind: Network, arrays: list[Tensor]) -> Network:
+    weights, biases = tuple(arrays[: kind.depth]), tuple(arrays[kind.depth :])
+    return replace(kind, weights=weights, biases=biases or None)

@@ -183,6 +183,8 @@ def _swap(
 ) -> None:
     """Blend the second student's units into free ones, move the fan-out to them, free the old; until all are in."""
     waiting, level = list(second_leaders), max(fit.least(list(seat)), fit.least(second_leaders), fit.smallest)
+    # Invariant: units with fan-out sit at different places, each known by its number in `seat`. Each pass seats at
+    # least one waiting unit and frees at least one old one, so that it ends.
     while waiting or any(k < n for k in seat):  # the latter at first, where the second student needs no unit at all
         free = [unit for unit in range(n) if unit not in seat.values()]
         batch = _next(fit, list(seat), waiting, len(free), n)
@@ -223,6 +225,7 @@ def _reseat(walk: _Walk, seat: dict[int, int], columns: Tensor, n: int) -> None:
     while any(seat[k] != k - n for k in seat):
         taken = set(seat.values())
         moves = {k: k - n for k in seat if seat[k] != k - n and k - n not in taken}
+        # Every misplaced unit waits for a place that another one holds: one of them steps aside, which opens the ring.
         if not moves:
             ring = next(k for k in seat if seat[k] != k - n)
             moves = {ring: next(unit for unit in range(n) if unit not in taken)}

@@ -175,6 +175,8 @@ def _make_cut(stamp: int):
             np.empty(64, np.int32), np.empty(64, np.uint64),
         )  # fmt: skip
         ended, at_unit = DONE, -1
+        # Invariant: before a unit the complex is the domain cut by all units before it; cells meet in faces, and every
+        # vertex has its sign by every one of these units decided once, for all cells around it.
         for unit in range(state.values.shape[1]):
             number = facets + offset + unit
             sign, sure = vertex_signs(state.values[: size.vertices], state.tight, unit, number, tolerances[unit])
@@ -184,6 +186,7 @@ def _make_cut(stamp: int):
             crossing = 0
             for e in range(size.edges):
                 crossing += sign[state.ends[e, 0]] * sign[state.ends[e, 1]] < 0
+            # Known before anything is cut: a unit adds one vertex per edge it crosses.
             if max(size.vertices + crossing, size.cells) > budget or size.sides > SIDES_A_CELL * budget:
                 ended, at_unit = TOO_MANY, unit
                 break

@@ -53,6 +53,7 @@ def _is_facet(corners, tight, numbers, sizes, count, j):
     Facets are the largest proper faces: corners on j must not all lie on some other proper face with more corners.
     """
     for k in range(count):
+        # Of two constraints that are tight at the same corners the one of smaller number stands for the facet.
         larger = sizes[k] > sizes[j] or (sizes[k] == sizes[j] and k < j)
         if k != j and larger and sizes[k] < corners.shape[0]:
             inside = True
@@ -122,6 +123,7 @@ def _simplex_volume(points, simplex, edges):
             edges[i, j] = points[simplex[i + 1], j] - points[simplex[0], j]
     volume = 1.0
     for i in range(d):
+        # Partial pivoting: thin simplices would lose all digits without it.
         pivot = i
         for j in range(i + 1, d):
             if abs(edges[j, i]) > abs(edges[pivot, i]):

@@ -144,7 +144,11 @@ def facet_pairs(tight, facet, count, dimension, scratch):
         for i in range(tight.shape[1]):
             masks[a, i] = tight[facet[a], i]
             bits += _bits_set(masks[a, i])
+        # Simple corners have exactly d tight constraints: no three boundaries meet by accident, which is the usual
+        # case.
         simple &= np.int64(bits) == dimension
+    # Looking at all pairs is quadratic in the corners, and cubic where a third corner has to be excluded; hashing is
+    # linear, and has a table to fill first.
     if simple and count > _FEW:
         while slots.shape[0] < 2 * count * dimension:
             slots, keys = np.empty(2 * slots.shape[0], np.int32), np.empty(2 * slots.shape[0], np.uint64)

@@ -67,6 +67,7 @@ def rows(array, used, needed):
     """The same array with room for ``needed`` more rows after the first ``used``."""
     if used + needed <= array.shape[0]:
         return array
+    # Doubled, so that all growth together costs no more than twice the final size.
     larger = np.empty((2 * (used + needed), array.shape[1]), array.dtype)
     for i in range(used):
         for j in range(array.shape[1]):
@@ -138,6 +139,8 @@ def _cut_edge(state, edge, new, half, unit, number, sign):
     for i in range(points.shape[1]):
         points[new, i] = points[u, i] + t * (points[v, i] - points[u, i])
     for i in range(values.shape[1]):
+        # All later units of the layer are carried along the edge as means of its ends: no product with weights is
+        # needed, and the error of a mean is no larger than that of its ends.
         values[new, i] = values[u, i] + t * (values[v, i] - values[u, i])
     for i in range(tight.shape[1]):
         tight[new, i] = tight[u, i] & tight[v, i]

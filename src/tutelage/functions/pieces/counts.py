@@ -111,6 +111,7 @@ def estimate(network: Network, domain: Domain | Ends, seed: int = 0) -> Estimate
         signs = torch.from_numpy(subdivide(chord, box(0, 1, dimension=1), MOST_ON_A_CHORD)[0].signs)
         crossing |= (signs > 0).any(0) & (signs < 0).any(0)
         most = max(most, len(signs) - 1)
+    # Boundaries that bend may cross a chord more often than there are units.
     crossed = max(int(crossing.sum()), most)
     return Estimate(min(zaslavsky(crossed, network.inputs), at_most(network)), at_most(network), crossed)
 
@@ -133,6 +134,7 @@ def chords(domain: Domain, seed: int) -> tuple[Tensor, Tensor]:
 def reject_beyond(network: Network, domain: Domain, budget: int) -> None:
     """Reject before any work what would exceed the budget by far; chords are looked at only where widths allow that."""
     units, dimension = sum(network.widths[1:-1]), network.inputs
+    # Both bounds hold for any network of these widths: below them chords need not be looked at.
     if min(zaslavsky(units, dimension), at_most(network)) > BEYOND * budget:
         expected = estimate(network, domain)
         if expected.regions > BEYOND * budget:

@@ -87,6 +87,8 @@ def _matched(regions: Regions) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     inside = constraint >= regions.domain.facets
     owner, unit, key, pair = owner[inside], constraint[inside] - regions.domain.facets, key[inside], pair[inside]
     sign = regions.signs.numpy()[owner, unit]
+    # A facet inside the domain is met twice, with the same key: sorted by it the two stand side by side, negative side
+    # first.
     order = np.lexsort((sign, key))
     below, above = order[0::2], order[1::2]
     fits = len(order) % 2 == 0 and (key[below] == key[above]).all() and (unit[below] == unit[above]).all()

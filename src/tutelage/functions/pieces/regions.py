@@ -178,6 +178,7 @@ def local_maps(network: Network, signs: Tensor, layer: int | None = None) -> tup
     first = 0
     for upper in range(1, number):
         w = network.weights[upper][0]
+        # A unit that vanishes throughout a region has sign 0: whatever its gate, it multiplies 0.
         z = gate(network.activation, signs[:, first : first + len(w)].to(w.dtype), network.slope)
         slopes = (slopes * z[:, None, :]) @ w
         shifts = (shifts * z) @ w + bias(network, upper)[0]

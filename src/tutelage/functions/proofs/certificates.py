@@ -120,6 +120,8 @@ def _unproved(both: Both, asked: list[float] | float, low: Row, high: Row, halvi
     wrong = _too_far(d, asked) if isinstance(asked, list) else _disagreement(f, d, Fraction(asked))
     if wrong is None or not halvings:
         return wrong
+    # Bounds in fractions are not those of floats: other lines may be the narrower ones by a rounding. A few halvings
+    # make up for it; a box that is not proved after four was not proved by anything near.
     side = max(range(len(low)), key=lambda k: high[k] - low[k])
     middle = (low[side] + high[side]) / 2
     left, right = [*high], [*low]

@@ -70,6 +70,7 @@ def _affine(first: ExactLayer, second: ExactLayer, f, d, names: Iterator[int]):
         terms = [*zip(y, d, strict=True), *((u - v, form) for u, v, form in zip(x, y, f, strict=True))]
         out_d = combined(terms, p - q)
         if room_f:
+            # A slack of f is noise of f and of d = f - g alike, under one name; a slack of g is noise of d alone.
             name = next(names)
             out_f[1][name] = out_d[1][name] = room_f
         if room_g:
@@ -104,6 +105,7 @@ def _bent(
     one = Fraction(1)
     (low, high), (low_d, high_d) = ends(f), ends(d)
     low_g, high_g = ends(combined([(one, f), (-one, d)], Fraction(0)))
+    # The order of `_zonotopes.tightened`, so that what was proved there is proved here.
     high, low = min(high, high_g + high_d), max(low, low_g + low_d)
     high_g, low_g = min(high_g, high - low_d), max(low_g, low - high_d)
     high_d, low_d = min(high_d, high - low_g), max(low_d, low - high_g)

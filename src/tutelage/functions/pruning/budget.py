@@ -3,6 +3,9 @@
 A unit becomes the constant in the middle of its range on the box. What that can do to the outputs is bounded by half
 the range, times the absolute weights on every way up. The bounds of single steps add up to more than all of them do
 together, so the difference of the two networks is bounded as a whole now and then, which makes room for more.
+
+Guaranteed is the proven bound, not that as many units go as could: the order is greedy. Each pass bounds all units of a
+layer at once, from ranges and gains that are at hand.
 """
 
 import torch
@@ -14,11 +17,10 @@ from tutelage.functions.checks import bias, rounded_up
 from tutelage.functions.layers.joint import apart
 from tutelage.functions.pruning.redundancy import Work
 from tutelage.functions.relaxations import activated
-from tutelage.functions.rounding import gamma
+from tutelage.functions.rounding import EPS, gamma
 from tutelage.networks import Network
 
 _ROUNDS = 6  # of removing units and bounding the difference as a whole
-_EPS = 2.0**-52
 
 
 def spend(original: Network, work: Work, within: float, deadline: Deadline) -> None:
@@ -46,7 +48,7 @@ def _costs(work: Work, layer: int) -> tuple[Tensor, Tensor, Tensor]:
     low, high = activated(work.network, work.view.known[layer - 1])
     middle = torch.where(low == high, low, 0.5 * low + 0.5 * high)
     v, above = work.network.weights[layer], bias(work.network, layer)
-    half = torch.maximum(high - middle, middle - low) * (1 + 4 * _EPS)
+    half = torch.maximum(high - middle, middle - low) * (1 + 4 * EPS)
     size = (middle.unsqueeze(2) * v).abs() + above.abs().unsqueeze(1)
     rounding = (gamma(v.shape[1]) + torch.finfo(work.dtype).eps) * size
     delta = half.unsqueeze(2) * v.abs() + rounding
@@ -72,6 +74,8 @@ def _remove(work: Work, layer: int, within: float) -> bool:
     order = worst.argsort(1)
     summed = cost.gather(1, order.unsqueeze(2).expand_as(cost)).cumsum(1).nan_to_num(torch.inf, torch.inf)
     left = (within - work.moved).unsqueeze(1)
+    # Half of what is left at a time: the cheapest units of another layer may be cheaper than the rest of these, and
+    # costs of the layers are bounded anew in between. A single unit may take all of it, or nothing would go at the end.
     fits = (summed * (1 + gamma(alive.shape[1])) <= 0.5 * left).all(2)
     fits[:, 0] |= (summed[:, 0] * (1 + gamma(1)) <= left[:, 0]).all(1)
     gone = torch.zeros_like(alive).scatter(1, order, fits) & alive & (worst < torch.inf)
@@ -109,7 +113,7 @@ def _as_a_whole(original: Network, work: Work, deadline: Deadline) -> Tensor:
         both = branch(
             apart(*pair), work.box.low[member], work.box.high[member], objectives, never, deadline, stop=lambda: True
         ).bounds
-        rounded = _EPS * sum(bias(n, n.depth - 1)[0].abs() for n in pair)
+        rounded = EPS * sum(bias(n, n.depth - 1)[0].abs() for n in pair)
         largest = torch.maximum(both[: original.outputs], both[original.outputs :]).clamp_min(0)
-        bounds[member] = (largest + rounded) * (1 + 4 * _EPS)
+        bounds[member] = (largest + rounded) * (1 + 4 * EPS)
     return bounds.nan_to_num(torch.inf, torch.inf)

@@ -80,6 +80,7 @@ def prune_channels(module: nn.Module) -> ChannelPruning:
         gone = _gone(group, module, silent)
         if not gone.any():
             continue
+        # A layer without channels cannot be written.
         if gone.all():
             gone[0] = False
         removed[group.name] = tuple(gone.nonzero().flatten().tolist())
@@ -99,6 +100,7 @@ def _gone(group: ChannelGroup, module: nn.Module, silent: Mapping[str, Tensor]) 
         rows = (state[name].movedim(1, 0).reshape(group.size, -1) == 0).all(1).cpu()
         zero = heard if zero is None else zero & heard
         unheard = rows if unheard is None else unheard & rows
+    # Nothing listens as far as the graph shows (a group whose channels leave the module): nothing goes.
     if zero is None or unheard is None:
         return torch.zeros(group.size, dtype=torch.bool)
     return zero | unheard
@@ -203,6 +205,7 @@ def _normed(norm: _BatchNorm, known: Tensor) -> Tensor:
     ones = torch.ones_like(mean)
     weight, bias = (ones, 0 * ones) if norm.weight is None else (norm.weight.detach(), norm.bias.detach())
     weight, bias = weight.double().cpu(), bias.double().cpu()
+    # Rounded in float32 when it runs: only values clearly below 0 are sure to be cut by a relu.
     value = (known - mean) / scale * weight + bias
     size = (known.abs() + mean.abs()) / scale * weight.abs() + bias.abs()
     return torch.where(weight == 0, bias, value.masked_fill(~(value < -_ROUNDING * size), torch.nan))

@@ -64,9 +64,12 @@ def _fold(work: Work, layer: int, member: int, units: Tensor, gate: Tensor, code
         return False
     basis, s, _ = (torch.from_numpy(a) for a in linalg.svd(joint.numpy(), full_matrices=False))
     noise = work.eps * max(*joint.shape, len(units)) * sizes.norm().item()
+    # Below this a singular value may be rounding of the joint map, and what it stands for is in `delta`.
     rank = int((s > max(work.tolerance * s[0].item(), noise)).sum())
     spanning = _spanning(w_k, basis[:, :rank], work)
     straight = work.network.activation == "linear"  # has no kink to stay away from
+    # Units that are kept round nothing: they are preferred wherever as many of them do, and over all inputs are the
+    # only way.
     if code == 0 and not straight and (len(spanning) == rank or not work.box.bounded):
         # Units that are kept as they are; an abs unit below its kink is turned round, and is then above it.
         turned = torch.where(gate[spanning] < 0, -torch.ones_like(gate[spanning]), 1)

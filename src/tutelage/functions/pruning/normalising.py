@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from tutelage.functions.bounds.normal import WORDS, Redundancy, normal_form
-from tutelage.functions.bounds.ranges import bounds, underflow
-from tutelage.functions.bounds.sensitivity import gains, reach, rounding
+from tutelage.functions.bounds.ranges import bounds, gains, reach, rounding, underflow
 from tutelage.functions.checks import bias
 from tutelage.functions.domain import Domain
 from tutelage.functions.layers.collapsing import collapsed
@@ -20,7 +19,7 @@ from tutelage.functions.layers.pairs import layers_from
 from tutelage.functions.pruning.rebuilding import Rebuilt, layered
 from tutelage.functions.pruning.redundancy import Step, Work
 from tutelage.functions.relaxations import Interval
-from tutelage.functions.rounding import gamma
+from tutelage.functions.rounding import gamma, stored_eps
 from tutelage.networks import Network
 
 LARGEST = 1 << 22
@@ -59,6 +58,8 @@ def unsplit(network: Network, box: Domain, dtype: torch.dtype) -> tuple[Network,
     if network.members != 1 or network.activation != "relu":
         return network, tuple(numbers), none
     layers, at = layers_from(network), 0
+    # Three layers at a time, since a join looks at two and needs one above; `at` stays after a join, as in
+    # `collapsing`, and the numbers of the layers that are left are kept beside them.
     while at + 2 < len(layers):
         joined = collapsed(layers[at : at + 3])
         if len(joined) == 2:
@@ -89,7 +90,7 @@ def normalised(work: Work) -> Normalised | None:
     for member in range(network.members):
         alive, names = _alive(work, member)
         box = Domain(work.box.low[member : member + 1], work.box.high[member : member + 1])
-        form, redundant = normal_form(alive, box, _stored_eps(work.dtype), _known(work, member, names))
+        form, redundant = normal_form(alive, box, stored_eps(work.dtype), _known(work, member, names))
         new = layered(form, (box.low[0], box.high[0]) if box.bounded else None, work.dtype)
         if new is None or not _no_larger(new, alive) or not _within(work, member, new, alive):
             return None
@@ -103,11 +104,6 @@ def normalised(work: Work) -> Normalised | None:
     )
     steps = [s for member, (new, old, redundant) in enumerate(built) for s in _steps(work, member, new, old, redundant)]
     return Normalised(_stacked(network, [new for new, _, _ in built]), named, moved, tuple(steps))
-
-
-def _stored_eps(dtype: torch.dtype) -> float:
-    """The rounding of weights that are meant to be equal: of float32 there, of float64 for all other precisions."""
-    return torch.finfo(torch.float32 if dtype == torch.float32 else torch.float64).eps
 
 
 def _alive(work: Work, member: int) -> tuple[Network, list[list[int]]]:

@@ -78,6 +78,8 @@ def layered(form: Form, ends: Interval | None, dtype: torch.dtype) -> Rebuilt | 
             weights.append(matrix[1:])
             biases.append(matrix[0])
             break
+        # Invariant: `above` are the weights of all higher layers over what goes into this one; what they take from
+        # below passes through this layer, and is all of their maps side by side, so that common parts are carried once.
         maps = torch.cat([e[1:] for e in above[layer + 1 :]], dim=1)
         carried = _carried(maps, (matrix[1:], matrix[0]), size, f, layer > 0, dtype, form.eps)
         weights.append(torch.cat([matrix[1:], carried.weights], dim=1))
@@ -143,6 +145,8 @@ def _carried(
     used = (maps != 0).any(1)
     passing = features or (f is not None and bool((f[0][used] >= 0).all()))
     rank, basis = _rank(maps, eps)
+    # Fewest units win. Features can always be handed on as they are; on a box, rank many units that never switch do;
+    # over all inputs a linear map needs pairs, of which units of the layer may be one half.
     choices = [_same(maps, weights, used)] if passing or not rank else []
     if passing and 1 < rank + 1 < int(used.sum()) + 1:
         choices.append(_on(maps, weights, _positive(basis, used, dtype), None, size))
@@ -204,6 +208,7 @@ def _positive(basis: Tensor, used: Tensor, dtype: torch.dtype) -> Tensor:
         others = rows @ torch.linalg.svd(y[None])[2][1:].T
     else:
         p, others = rows.abs().amax(1), rows
+    # The least multiple of p that makes each column 0 or more in every row.
     more = (-others / p.unsqueeze(1)).amax(0, keepdim=True).clamp_min(0)
     a = torch.zeros(len(basis), 1 + others.shape[1], dtype=torch.float64)
     a[used] = _stored(torch.cat([p.unsqueeze(1), others + more * p.unsqueeze(1)], dim=1).clamp_min(0), dtype)

@@ -2,6 +2,9 @@
 
 A unit that goes leaves zeros behind, so that indices stay those of the original until the end. Every change states by
 how much it can move the pre-activations above it; :class:`Work` carries that to the outputs and adds it up.
+
+A step that is made is proved: what it moves is bounded for all inputs of the box, or relative to max(1, |x|) for all
+inputs. A unit that is redundant by several layers together is not seen here (:mod:`.normalising` sees some).
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +17,7 @@ from torch import Tensor
 
 from tutelage.deadline import NEVER, Deadline, OutOfTime
 from tutelage.functions.bounds.forms import distances
-from tutelage.functions.bounds.ranges import bounds
-from tutelage.functions.bounds.sensitivity import gains, reach
+from tutelage.functions.bounds.ranges import bounds, gains, reach
 from tutelage.functions.checks import bias, slopes
 from tutelage.functions.domain import Domain, box_for
 from tutelage.functions.interruptible import interruptible
@@ -148,6 +150,7 @@ class Work:
         """
         cost = torch.bmm(delta.masked_fill(~gone.unsqueeze(2), 0), self.view.gains[layer])
         cost = cost + self.slack * (gone & changes).unsqueeze(2).to(cost) if self.slack < torch.inf else cost
+        # A slack that is infinite says that products may underflow anywhere: no change of weights is proved then.
         lost = (gone & changes).unsqueeze(2) & (self.slack == torch.inf)
         return torch.where(lost, torch.inf, cost).nan_to_num(torch.inf, torch.inf)
 
@@ -187,6 +190,8 @@ class Work:
         """Proven ends that hold after a change of a layer (from 1): nothing for its changed units, wider ones above."""
         if self.view.proved is None:
             return None
+        # Ends that branch and bound has proved are not thrown away by a step: layers below the changed one keep them,
+        # its changed units lose them, and those above are widened by how far the step can have moved them.
         ends = list(self.view.proved)
         fixed = (w == self.network.weights[layer - 1]).all(1) & (b == bias(self.network, layer - 1)) & ~gone
         low, high = ends[layer - 1]
@@ -233,6 +238,7 @@ def constant(work: Work, layer: int) -> bool:
     gone = alive & (proved | unseen)
     overshoot = torch.where(proved, 0, work.view.known[layer - 1][1].clamp_min(0))
     delta = torch.where(v == 0, 0, overshoot.unsqueeze(2) * v.abs())
+    # Constants share the bias above, so that one that does not fit spoils the sum: all that touch it stay.
     for _ in range(2):  # once more without the constants that the bias above cannot take up
         value = torch.where(gone & bare, activate(work.network, b.clone()), 0)
         summed = above + torch.einsum("sn,snc->sc", value, v)

@@ -154,6 +154,7 @@ def finished(
         work.box.bounded,
     )
     inside = None if work.points is None else _into(work.box, work.points)
+    # Every proof is held against a search: a difference above the bound is an error of this library, not of the user.
     deviation = largest_deviation(double, small, searched(work.box, inside), inside, work.deadline or NEVER)
     _hold_against(proof, double, small, deviation)
     widths, kept, layers = _origins(small, origins, numbers)
@@ -216,6 +217,7 @@ def _compressed(work: Work) -> tuple[Network, Names]:
     names: list[list] = [[] for _ in range(work.network.members)]
     for layer, alive in enumerate(work.alive):
         width = max(1, int(alive.sum(1).max()))
+        # A stable sort keeps units in their order; members with fewer units are filled up with units that do nothing.
         order = (~alive).int().argsort(dim=1, stable=True)[:, :width]
         into, out = weights[layer], weights[layer + 1]
         weights[layer] = into.gather(2, order.unsqueeze(1).expand(-1, into.shape[1], -1))

@@ -77,6 +77,8 @@ def settled(
             by_bounds = int((~open_).sum())
             bends, proved = torch.zeros_like(open_), torch.zeros_like(open_)
             if layer and open_.any() and not deadline.passed:
+                # Search first: a point on either side settles a unit without any proof, and most units that bounds
+                # leave open bend.
                 bends, above = _search(member_network, layer, ends, open_, start)
                 below = [(lo[member], hi[member]) for lo, hi in tight[:layer]]
                 bound = _branched(member_network, layer, ends, open_ & ~bends, above, below, deadline)
@@ -134,6 +136,7 @@ def _ascended(network: Network, layer: int, x: Tensor, units: Tensor, sign: int,
     def into(points: Tensor) -> Tensor:
         return torch.minimum(torch.maximum(points, low), high)
 
+    # Full steps lead from corner to corner, where a unit of the first layer is largest; only then are they halved.
     step = (high - low).expand_as(x)
     _, value = ascent(
         x, look(x), step, _STEPS, watched, lambda at: gradient(look, at), into, lambda: bool((best > 0).all())
@@ -161,6 +164,7 @@ def _branched(
     objectives = torch.zeros(len(chosen), len(units), dtype=torch.float64)
     objectives[torch.arange(len(chosen)), chosen] = torch.where(above[chosen], -1.0, 1.0).to(objectives)
     limit = torch.full((len(chosen),), torch.finfo(torch.float64).tiny, dtype=torch.float64)
+    # All units at once without any branching: one product of matrices per layer and step proves the easy ones.
     bounds = branch(top, *ends, objectives, limit, deadline, known=below, stop=lambda: True).bounds
     whole = deadline.within(MOST_SECONDS)
     longest = SECONDS if sum(w.numel() for w in top.weights) > _SMALL else _BRIEFLY

@@ -116,6 +116,9 @@ def prune(
             later = normalised(work)
         return True
 
+    # Three roads, of which the smallest network wins: single steps; the normal form at once, which sees splits that no
+    # single step does; and the normal form after the steps, which starts from fewer units. A lossy step moves the
+    # function, and a normal form of the original would undo it.
     lossy = bool(tolerance or within or on_samples)
     work.attempt(settle)
     if not (deadline.passed or lossy):

@@ -116,6 +116,7 @@ class _Seen:
         z = u.clamp(min=0)
         self.squares += z.square().sum(0)
         if other is not None:
+            # A unit may have been found turned round, with the difference carried by linear units: either side counts.
             sides = torch.cat([other.clamp(min=0), (-other).clamp(min=0)], dim=1)
             self.products = self.products + z.T @ sides
             self.other_squares = self.other_squares + sides.square().sum(0)
@@ -158,6 +159,7 @@ def _units(network: Network, points: Tensor, deadline: Deadline) -> list[Tensor]
 def _moves(network: Network, units: list[Tensor], deadline: Deadline) -> list[Tensor]:
     """Whether the outputs depend on a hidden unit's activation at points: bool [N, width] per hidden layer."""
     out: list[Tensor] = []
+    # Absolute weights: a path that cancels exactly would be missed otherwise, and a unit that is read counts as shown.
     back = network.weights[-1][0].abs().sum(1).expand(len(units[0]), -1)
     for k in reversed(range(len(units))):
         deadline.check()

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.known import Known, features, slopes
-from tutelage.functions.querying.oracle import Oracle
+from tutelage.functions.querying.oracle import Oracle, QueryDraws
 from tutelage.functions.querying.tracing import kinks
 
 _FIXED = 1e-6  # share of a feature vector outside what is determined at which F is not known
@@ -65,6 +64,7 @@ def confirmed(
     bent, _ = kinks(oracle, points, direction, np.full(len(points), half))
     far = np.stack([points + side * half * direction for side in (-1, 1)], axis=1)
     values = oracle.values(far.reshape(-1, points.shape[1])).reshape(len(points), 2, -1)
+    # Where the values do not move across the fold at all, a later layer hides the unit: no bend is to be expected.
     moves = np.abs(values[:, 1] - values[:, 0]).max(1) > oracle.clear
     return bent.sum() >= (_CONFIRMED if oracle.noise == 0 else _IN_NOISE) * moves.sum()
 
@@ -79,10 +79,13 @@ def on_fold(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points [P, d] where chords of the box meet the fold of a unit, where it is determined, and its slopes there."""
     ends = draw.uniform(setting.low, setting.high, (2, _CHORDS, len(setting.low)))
+    # Half of the chords stay near the unit's own bends: a unit whose fold crosses a corner of the box only would be met
+    # by few others.
     near = bends[draw.integers(0, len(bends), (2, _CHORDS // 2))]
     ends[:, ::2] = near + _AROUND * (ends[:, ::2] - near)
     t = np.linspace(0, 1, _PARTS + 1)[:, None, None]
     along = features(known, ((1 - t) * ends[0] + t * ends[1]).reshape(-1, len(setting.low))) @ theta
+    # Chords are looked at through the known layers alone, which costs no question to the black box.
     switched = (np.diff(np.sign(along.reshape(_PARTS + 1, -1)), axis=0) != 0) & (
         draw.random((_PARTS, _CHORDS)) < _TAKEN
     )

@@ -158,6 +158,8 @@ def open_directions(known: Known, basis: np.ndarray) -> np.ndarray:
         both = [np.concatenate([np.eye(len(b)), side * w.T, side * b[:, None]], axis=1) for side in (-1.0, 1.0)]
         trials = np.concatenate([*both, trials])
     trials = trials / np.linalg.norm(trials, axis=1, keepdims=True)
+    # A single feature that is open as a whole is the usual case (a unit that the fold never meets), and one weight is
+    # easier to find than a mixture: it is taken before orthonormal directions.
     trials = trials[np.linalg.norm(trials @ basis.T, axis=1) < 1e-6]
     outside = np.eye(m) - basis.T @ basis
     if len(trials):

@@ -36,6 +36,7 @@ def with_normals(oracle: Oracle, known: Known, lines: Lines, knot: np.ndarray) -
     points = lines.points[knot]
     gaps = np.stack([points - lines.points[knot - 1], lines.points[knot + 1] - points], axis=1)
     length = np.linalg.norm(gaps, axis=2)
+    # Both sides are measured on the line that met the bend: towards its neighbours there is no other fold on it.
     forward = gaps.sum(1) / np.maximum(length.sum(1), 1e-300)[:, None]
     room = np.minimum(length, length.min(1, keepdims=True) * 4) * _ASIDE
     axes = moving_axes(known, points)
@@ -43,6 +44,7 @@ def with_normals(oracle: Oracle, known: Known, lines: Lines, knot: np.ndarray) -
     sides, steps = (
         np.stack(part) for part in zip(*(gradients(oracle, at[j], room[:, j], axes) for j in (0, 1)), strict=True)
     )
+    # A difference over a step h of values that are off by r is off by r / h: the coarser side decides.
     worst = np.where(steps > 0, oracle.rounding / np.maximum(steps, 1e-300), np.inf).max(0)
     dimension = (points.shape[1] if axes is None else axes.shape[1]) ** 0.5
     coarse = (steps > 0).all(0) & (worst * dimension > _COARSEST * _rank_one(sides[1] - sides[0])[0])
@@ -62,6 +64,8 @@ def with_normals(oracle: Oracle, known: Known, lines: Lines, knot: np.ndarray) -
 def moving_axes(known: Known, points: np.ndarray) -> np.ndarray | None:
     """Orthonormal directions [P, r, d] that span all in which the known features move at points; None: the axes."""
     p, d = points.shape
+    # A layer narrower than the inputs flattens them: along what it does not see no value changes, and differences would
+    # be asked for in vain.
     if not known.below or min(len(b) for _, b in known.below) >= d:
         return None
     slope = pushed(known, region(known, points), np.broadcast_to(np.eye(d), (p, d, d)))[1]
@@ -115,6 +119,8 @@ def _differences(oracle: Oracle, points: np.ndarray, room: np.ndarray, axes: np.
     n, d = points.shape
     moves = np.broadcast_to(np.eye(d), (n, d, d)) if axes is None else axes
     r = moves.shape[1]
+    # Invariant: `left` are points where the function is not linear within any step tried so far; where it is, the
+    # largest such step is kept, since longer steps are more exact.
     gradient, step = np.zeros((n, oracle.outputs, r)), np.zeros(n)
     left, middle = np.arange(n), oracle.values(points)
     for share in _STEPS:

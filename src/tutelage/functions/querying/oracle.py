@@ -1,4 +1,7 @@
-"""A black box asked for values (and gradients, where it gives them): checked, counted, in double precision."""
+"""A black box asked for values (and gradients, where it gives them): checked, counted, in double precision.
+
+The draws that decide where it is asked come from one stream of a seed, so that a search asks the same points again.
+"""
 
 import time
 from collections.abc import Callable
@@ -7,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tutelage import draws
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.functions.checks import as_number
@@ -92,6 +96,8 @@ class Oracle:
         parts: list[tuple[np.ndarray, np.ndarray]] = []
         begin = 0
         while not parts or begin < len(points):
+            # Calls of about half a second by the speed of the last one: a limit is looked at between calls, and a black
+            # box that is slow or fast is asked as many points as it takes.
             rows = max(1, min(_ROWS, int(min(self.speed * _CALL, 1e9)))) if self.queries else _TRIAL
             parts.append(self._once(points[begin : begin + rows]))
             begin += rows
@@ -135,6 +141,7 @@ def single_precision(oracle: Oracle, low: np.ndarray, high: np.ndarray, draw: np
     which no fold crosses, tells their error.
     """
     points = draw.uniform(low, high, (_PROBES, len(low)))
+    # A thousandth of the box: so short that most segments meet no fold, along which exact values would be linear.
     steps = np.linspace(0, 1e-3, 9)[:, None, None] * draw.uniform(-1, 1, points.shape) * (high - low)
     values = oracle.values((points + steps).reshape(-1, len(low))).reshape(9, _PROBES, -1)
     if not values.any() or (values.astype(np.float32) != values).any():
@@ -159,3 +166,36 @@ def _array(answer: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     if not np.isfinite(out).all():
         raise TutelageError(f"the black box returned {what} that are not finite: keep the box where it is defined")
     return out
+
+
+class QueryDraws:
+    """Draws of a seed, each taken once.
+
+    >>> one, two = QueryDraws(3), QueryDraws(3)
+    >>> bool((one.normals(2, 2) == two.normals(2, 2)).all()), one.index(5) == two.index(5)
+    (True, True)
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._key = draws.keys([seed], "search")
+        self._taken = 0
+
+    def normals(self, *shape: int) -> np.ndarray:
+        """Standard normal numbers of a shape."""
+        return draws.normals(self._key, self._count(int(np.prod(shape))), self._start).numpy().reshape(shape)
+
+    def index(self, bound: int) -> int:
+        """A number from 0 to bound - 1."""
+        return int(draws.indices(self._key, self._count(1), bound, self._start)[0, 0])
+
+    def generator(self) -> np.random.Generator:
+        """A generator of NumPy's for many numbers, started from one draw."""
+        return np.random.default_rng(self.index(1 << 31))
+
+    def permutation(self, size: int) -> np.ndarray:
+        """The numbers from 0 to size - 1 in some order."""
+        return np.argsort(draws.uniforms(self._key, self._count(size), self._start).numpy()[0], kind="stable")
+
+    def _count(self, count: int) -> int:
+        self._start, self._taken = self._taken, self._taken + count
+        return count

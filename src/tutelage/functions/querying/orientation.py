@@ -64,6 +64,8 @@ def filled(known: Known, units: FoundUnits, phi: np.ndarray) -> tuple[np.ndarray
                 continue
             base = phi[moving] @ theta[k]
             g = g[moving]
+            # The side is read off where the direction moves least, at which the weight taken so far, 0, is nearly
+            # right.
             nearest = np.argsort(np.abs(g))[: max(1, len(g) // 10)]
             side = 1.0 if np.sign(base[nearest]).sum() >= 0 else -1.0
             wanting = np.where(side * base < 0, -side * base / g, 0.0)
@@ -129,6 +131,8 @@ def by_equations(
     system, y = _system(blocks)
     a, p = system[:, :n], system[:, n:]
     u, s, _ = np.linalg.svd(p, full_matrices=True)
+    # What open weights add is unknown: equations are projected on what they cannot change, signs are solved there, and
+    # the rest tells the open weights afterwards.
     clear = u[:, int((s > _RANK * max(1.0, s.max(initial=0.0))).sum()) :].T
     signs = _solved(clear @ a, clear @ y, tolerance)
     more = np.linalg.lstsq(p, y - a @ signs, rcond=_RANK)[0] if p.shape[1] else np.zeros(0)
@@ -153,6 +157,8 @@ def agreement(
     Folds of deeper units that were taken for readers do not agree, and are left out. theta, bases: as in by_equations.
     """
     blocks = _blocks(layer, open_weights, theta, bases)
+    # Greedy from a few starts, any of which may be a deeper unit and no reader; a set that agrees and holds more than
+    # half of all readers ends the search.
     order = sorted((k for k in range(len(blocks)) if len(blocks[k].y)), key=lambda k: -len(blocks[k].y))
     best, most = None, 0
     # invariant: `chosen` are readers that no contradiction shows between; readers with most equations come first

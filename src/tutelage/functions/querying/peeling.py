@@ -6,11 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.known import Known, Layer, features, region
 from tutelage.functions.querying.lines import Lines, sample
-from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.oracle import Oracle, QueryDraws, Spent
 from tutelage.functions.querying.orientation import Agreement, agreement, by_equations, by_readers, filled, nothing_open
 from tutelage.functions.querying.polish import least_squares, outputs, parameters, polished
 from tutelage.functions.querying.unit_search import FoundUnits, Rivals, explained, find_units
@@ -149,6 +148,8 @@ def _covered(oracle: Oracle, known: Known, points, values, setting: UnitSearchSe
     """
     trial = sample(setting.low, setting.high, _CANDIDATES, seed, "cover")
     met, rare = _meetings(known, points), _meetings(known, trial)
+    # A weight between two units shows only where both are active: pairs that are seldom met get points of their own,
+    # found through the known layers without a question.
     wanted = met.sum(0) < _COVERED
     order = np.cumsum(rare & wanted, axis=0, dtype=np.int32)
     some = (rare & wanted & (order <= _COVERED - met.sum(0))).any(1)
@@ -259,6 +260,7 @@ def _oriented(
     assert known.top is not None
     w, b = known.top
     n = w.shape[1]
+    # Readers with open coefficients would enter the equations of signs with numbers that are merely the shortest.
     sure = units.determined if units.determined.any() else np.ones(len(units), bool)
     alpha, beta = units.theta[sure, :n], units.theta[sure, n:-1]
     left_open = known.open if known.open is not None else nothing_open(len(w) + 1)
@@ -268,6 +270,8 @@ def _oriented(
     signs, rest = by_readers(w, alpha, beta, _LEVER * setting.tolerance)
     full = np.concatenate([w, b[None]])
     w, b = full[:-1] * signs, full[-1] * signs
+    # What no sign explains is linear in the layer's input and of low rank: as many units that are always active carry
+    # it, so that the layers above can be searched all the same.
     _, s, v = np.linalg.svd(rest, full_matrices=False)
     rank = int((s > _LEVER * setting.tolerance * max(np.linalg.norm(beta), np.linalg.norm(alpha))).sum())
     matrix = np.concatenate([np.eye(n), full * signs]) / 2

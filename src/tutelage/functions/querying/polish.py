@@ -59,6 +59,8 @@ def parameters(layers: tuple[Layer, ...]) -> int:
 
 def _step(layers: tuple[Layer, ...], points: np.ndarray, values: np.ndarray, damping: float) -> np.ndarray:
     """The shortest least-squares step, damped by a share of the largest squared singular value."""
+    # Singular values find the shortest step where scales are free; the normal equations square the condition number,
+    # and are made regular by a damping of 1e-12 at least.
     if not damping and parameters(layers) <= _DENSE:
         rest, jacobian = _linearised(layers, points, values)
         return least_squares(jacobian, rest[:, None])[:, 0]

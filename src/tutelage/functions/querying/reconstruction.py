@@ -173,6 +173,7 @@ def identify(
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
     search = SearchRounds(asked, low, high, most, seed, checkpoint, about)
     search.run(lines, widths, progress)
+    # The search is over: what it kept of the limit (time, and 6,000 queries) is for the last fit and the account.
     deadline, late, out = asked.deadline, asked.deadline.passed, asked.refused
     asked.deadline, asked.most, asked.refused, asked.late = Deadline(None), None, False, late
     result = replace(_finished(search, widths, deadline, queries), noise=asked.noise, single_precision=single)
@@ -286,6 +287,7 @@ def _finished(
     left = 20_000 if queries is None else max(queries - asked.queries, 1)
     count = min(left, max(1_000, 4 * size // asked.outputs + 100), 20_000)
     points = sample(low, high, asked.affordable(count), seed, "polish")
+    # A fifth of the points serves for nothing but the account; the others are fitted.
     half = max(1, len(points) // 5)
     values = asked.values(points)
     layers = peeled.layers

@@ -13,10 +13,9 @@ from safetensors.numpy import save as to_bytes
 
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import UnitSearchSetting
 from tutelage.functions.querying.lines import Lines, look_along, no_lines, sample
-from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.oracle import Oracle, QueryDraws, Spent
 from tutelage.functions.querying.peeling import Memory, Peeled, peel
 from tutelage.functions.querying.polish import outputs as outputs_of
 
@@ -89,6 +88,7 @@ class SearchRounds:
             _keep(self.checkpoint, self.about, self.pool, self.lines, asked)
         assert self.pool is not None
         now, before = self._peeled(), self.peeled
+        # By what was fitted first, since a comparison on fresh points may not be affordable any more.
         if before is None or now.unexplained < before.unexplained:
             self.peeled = now  # stays if no time is left to compare
         else:
@@ -157,6 +157,7 @@ def _chords(bad: np.ndarray, low, high, count: int, first: int, seed: int):
     """Ends [count, d] of chords of the box; every second one starts at a point that the units found do not explain."""
     start = sample(low, high, count, seed, "chord starts", first)
     end = sample(low, high, count, seed, "chord ends", first)
+    # Lines through points that are not explained meet the missing fold; the other half keeps looking everywhere.
     if len(bad):
         start[::2] = np.resize(bad, (len(start[::2]), len(low)))
     return start, end

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.known import Known, Region, features, kappas, pushed, region, unit_slopes
 from tutelage.functions.querying.lines import bends
 from tutelage.functions.querying.normals import FoldPoints, moving_axes
-from tutelage.functions.querying.oracle import Oracle
+from tutelage.functions.querying.oracle import Oracle, QueryDraws
 
 _DIRECTIONS = 24  # drawn at every step, besides those towards units not crossed so far
 _SOLVED = 1e-7  # singular values of the first equations below this share of the largest leave a direction open
@@ -86,6 +85,8 @@ class _Tracing:
     def _begin(self, folds: FoldPoints) -> None:
         """Equations of the first region: the form of F there is the normal."""
         p, d = self.x.shape
+        # A unit's form n . x + c is theta times the affine forms of the features: one equation per direction in which
+        # these move, and one for the point itself, at which F vanishes.
         axes = moving_axes(self.known, self.x)
         axes = np.broadcast_to(np.eye(d), (p, d, d)) if axes is None else axes
         slope = pushed(self.known, region(self.known, self.x), axes)[1]
@@ -194,6 +195,8 @@ class _Tracing:
         possible &= ~np.take_along_axis(fresh, unit, 1) | telling
         soon = 1 / (1e-3 + np.where(np.isfinite(to_target), to_target, np.inf))
         chance = np.abs(self.draw.standard_normal(first.shape))
+        # A crossing that tells something comes before any other, the deepest room beyond it first; else the walk goes
+        # on, by chance, towards a unit that would tell something.
         score = np.where(telling, 1e6 + np.minimum(depth, 1e3), np.where(possible, 1e-3 + chance * soon, -1.0))
         best = score.argmax(1)
         rows = np.arange(p)
@@ -281,8 +284,11 @@ def _beyond(walk: _Tracing, who: np.ndarray, plan: _Plan, slope: np.ndarray) -> 
     owner = usable[met.line]
     moved = reach[owner] * (2 * met.t - 1)
     half = meeting[owner] + 0.5 * step[owner, None] * v[owner] + 0.5 * moved[:, None] * across[owner]
+    # The second bend, half as far beyond, is at half the distance if both lie on the fold; another fold that passes by
+    # is not.
     same, offset = kinks(walk.oracle, half, across[owner], _AT_HALF * step[owner])
     owner, moved, offset = owner[same], moved[same], offset[same]
+    # Two bends that both fit leave open which is the fold's: nothing is learnt, and the crossing counts as failed.
     alone = np.bincount(owner, minlength=len(who))[owner] == 1
     owner, moved, offset = owner[alone], moved[alone], offset[alone]
     rate = (slope[owner] * v[owner]).sum(1)

@@ -18,12 +18,11 @@ from functools import partial
 
 import numpy as np
 
-from tutelage.functions.querying._stream import QueryDraws
 from tutelage.functions.querying.confirming import UnitSearchSetting, confirmed, fixed
 from tutelage.functions.querying.known import Known, features, open_directions, slopes
 from tutelage.functions.querying.lines import Lines
 from tutelage.functions.querying.normals import FoldPoints, with_normals
-from tutelage.functions.querying.oracle import Oracle, Spent
+from tutelage.functions.querying.oracle import Oracle, QueryDraws, Spent
 from tutelage.functions.querying.tracing import Traced, trace
 
 _MISSES = 0.005  # share of a fold that may be missed where it should be seen
@@ -201,6 +200,7 @@ def _take(
     draw,
 ):
     """Add the units that were followed to those found, and take their bends from those left over, both in place."""
+    # Folds that were followed farthest first: the pieces of others are then merged with them, not the other way round.
     order = np.lexsort((folds.error, -traced.rank))
     for i in order[traced.sound[order]]:
         theta, basis = traced.theta[i], traced.basis[i][: traced.rank[i]]
@@ -291,6 +291,8 @@ def merged(
     m = len(theta)
     if len(basis) == m and len(more) == m:
         return None
+    # By dimensions: two subspaces of ranks r and s that span t have r + s - t in common. One common dimension is the
+    # scale alone, which any two units share.
     everything = np.linalg.svd(np.concatenate([basis, more]), compute_uv=False)
     known = int((everything > alike).sum())
     if len(basis) + len(more) - known < 2:
@@ -370,6 +372,7 @@ def _reach(distances: np.ndarray, setting: UnitSearchSetting) -> float:
     density that is read off a little farther out. The distance at which the crowd stands out most is taken.
     """
     most = setting.near * setting.size
+    # Halves from the loosest to the tightest distance: the crowd stands out most where the width is that of its errors.
     trials = most * 0.5 ** np.arange(max(1, 1 + int(np.log2(setting.near / NEAREST))))
     count = np.atleast_1d(np.searchsorted(np.sort(distances), np.r_[trials, _RING * most]))
     others = (count[-1] - count[0]) / ((_RING - 1) * most) * trials
@@ -395,6 +398,7 @@ def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearc
     room = np.minimum(share, 1 - share) * np.linalg.norm(lines.points[across + 1] - lines.points[across], axis=1)
     visible = room > _VISIBLE * (np.median(lines.error[mine]) if mine.any() else 0.0)
     hits, misses = int(mine.sum()), int(visible.sum())
+    # A unit known in part has fewer places where it must show: twice the bends make up for the tests it escapes.
     least = _LEAST if len(basis) in (0, len(theta)) else 2 * _LEAST
     # two bends between neighbouring values can go unnoticed along a line: one miss among many is no objection
     share = _MISSES if oracle.noise == 0 else _MISSES_IN_NOISE
@@ -458,6 +462,8 @@ def _move(phi: np.ndarray, theta: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
     Along theta itself the fold does not move, and zero would fit best.
     """
+    # Features differ in size by orders of magnitude: columns are scaled to length 1, so that the least change is a
+    # relative one.
     size = np.maximum(np.linalg.norm(phi, axis=0), max(1e-9 * float(np.linalg.norm(phi)), 1e-300))
     rows, along = phi * weight[:, None] / size, theta / size / max(np.linalg.norm(theta / size), 1e-300)
     rows -= (rows @ along)[:, None] * along

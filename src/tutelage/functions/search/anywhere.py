@@ -1,4 +1,9 @@
-"""The largest difference that a search finds, over a domain or, in the measure of all inputs, anywhere."""
+"""The largest difference that a search finds, over a domain or, in the measure of all inputs, anywhere.
+
+Networks that agree between -1 and 1 may differ where other units are active: without a domain points of all sizes are
+looked at, and differences are measured by max(1, |x|), with which outputs grow at most. Nothing is proved by finding
+nothing.
+"""
 
 from dataclasses import dataclass
 
@@ -67,6 +72,7 @@ def searched(
         nonlocal best, value
         there = difference_at(first, second, points, bounded)
         best, value = torch.cat([best, points]), torch.cat([value, there])
+        # Invariant: `best` are the best points of all that were looked at, so that the next stage starts from them.
         top = value.topk(min(_CLIMBERS, len(best))).indices
         best, value = best[top], value[top]
         return there
@@ -106,6 +112,8 @@ def _best(first: Network, second: Network, points: Tensor, bounded: bool) -> Wit
     value = difference_at(first, second, points, bounded)
     best = int(value.argmax())
     if not bounded:
+        # The measure grows with |x| at first and then stays: a witness far out is hardly better than one that can be
+        # read.
         good = (value >= _AS_GOOD * value[best]).nonzero().flatten()
         best = int(good[points[good].abs().amax(1).argmin()])
     return Witness(value[best].item(), points[best])
@@ -115,6 +123,8 @@ def _draw(d: int, domain: Domain | None, seed: int) -> Tensor:
     """Points of the domain, or of all sizes where there is none: [SAMPLES, d]."""
     key = draws.keys([seed], "witness")
     if domain is None:
+        # Networks are the same function only if they are so far away too, where other units are active: every size from
+        # 0.01 to 10,000 gets the same number of points.
         size = torch.logspace(*_SCALES, SAMPLES, dtype=torch.float64).unsqueeze(1)
         return size * draws.normals(key, SAMPLES * d).view(SAMPLES, d)
     unit = draws.uniforms(key, SAMPLES * d).view(SAMPLES, d)

@@ -56,6 +56,7 @@ def crossings(network: Network, points: Tensor, domain: Domain | None, most: int
     """Points on boundaries of hidden units, and on both sides, layer by layer: each from a few of the given ones."""
     starts = points[torch.linspace(0, len(points) - 1, _STARTS).long()]
     for layer, width in enumerate(network.widths[1:-1]):
+        # From several points, since a boundary bends at those of lower layers and may be missed from one side.
         units = torch.arange(min(width, most)).repeat_interleave(_EACH)
         x = starts[torch.arange(len(units)) % len(starts)]
         # Newton's method on a piecewise linear function: exact once the last piece is met.
@@ -66,6 +67,9 @@ def crossings(network: Network, points: Tensor, domain: Domain | None, most: int
         _, slope = _unit(network, layer, units, x)
         across = slope / slope.norm(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
         size = 1 + x.norm(dim=1, keepdim=True)
+        # A kink that one network has and the other lacks makes the difference of at least one of three points (here,
+        # and as far on both sides) as large as the turn: near points for thin pieces, far ones for a difference above
+        # rounding.
         sides = [inside(x + side * size * across, domain) for far in (1e-3, 0.1) for side in (-far, far)]
         yield torch.cat([x, *sides])
 
@@ -168,6 +172,8 @@ class Hunt:
             self._follow(gap, points)
             return excess
         best = int(excess.argmax())
+        # An excess of 0 or more that could not be proved may be rounding: other points with one are tried too, even
+        # smaller ones.
         if excess[best] > self.best or (excess[best] >= 0 and not self.refuted):
             self.best, self.at = excess[best].item(), points[best].clone()
             self.refuted = excess[best].item() >= 0 and self.proved(self.at)
@@ -189,6 +195,8 @@ class Hunt:
         if not self.domain.is_box and not self._inside(at):
             return False
         (first_value, e), (second_value, h) = ((v[0], r[0]) for v, r in (with_error(n, at[None]) for n in self.pair))
+        # Floats decide what is clear: far above any rounding the fractions, which take seconds for 100,000 weights, are
+        # left out.
         room = 4 * (e + h).max() + 1e-12 * (first_value.abs().max() + second_value.abs().max())
         room = room + 2 * self.question.room.max()
         if (self.question.excess(first_value, second_value) > room).all():
@@ -226,6 +234,8 @@ class Hunt:
             both = torch.cat([points, extreme])
             share = torch.rand(len(both), 1, generator=generator, dtype=torch.float64)
             points, extreme = (self.domain.centre + share * (both - self.domain.centre)).split([len(points), len(ends)])
+        # Work, not points, is what the first batches are limited by: `work` products in all, a 64th of it for the
+        # boundaries and corners of units, which take a Newton step or a row of weights each.
         first, most = min(_FIRST, max(2, rows_at_a_time(self.weights))), max(1, self.work // (64 * self.weights))
         given = points[:0] if data is None else data[((self.low <= data) & (data <= self.high)).all(1)]
         whole = given, points, extreme
@@ -289,6 +299,7 @@ class Hunt:
         points, value = self._best
         if not len(points) or not (self.high > self.low).any():
             return
+        # For large networks fewer climbers, and a sixth of the steps where even these would exceed the work.
         climbers = min(len(points), max(4, self.work // (16 * self.weights)))
         points, value = points[:climbers], value[:climbers]
         step = ((self.high - self.low) / 4).expand_as(points)

@@ -1,4 +1,8 @@
-"""The search for an input that answers a question about two networks with sparse layers with no."""
+"""The search for an input that answers a question about two networks with sparse layers with no.
+
+The same stages as for dense layers, less the boundaries of units, with gradients worked out layer by layer. A
+difference counts only beyond a bound on the rounding of float64, without fractions to decide what lies within it.
+"""
 
 from collections.abc import Iterator
 
@@ -59,6 +63,8 @@ class SparseHunt(Hunt):
     def slope(self, points: Tensor) -> Tensor:
         """The gradient [N, d] of the excess; steps of quantised values are passed as if they were not there."""
         passes = [_forward(n, points) for n in self.sparse]
+        # torch differentiates the question alone, whose excess is a maximum over outputs; through the layers the
+        # gradient goes by hand, since sparse products have no gradient in torch on CSR arrays of SciPy.
         tops = [torch.from_numpy(top).requires_grad_() for top, _ in passes]
         with torch.enable_grad():
             grads = torch.autograd.grad(self.question.excess(*tops).sum(), tops, allow_unused=True)

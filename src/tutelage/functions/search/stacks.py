@@ -1,4 +1,8 @@
-"""The search for the largest difference of two stacks of networks."""
+"""The search for the largest difference of two stacks of networks.
+
+Samples first, then an ascent from the best of each member. A lower bound, with no promise how near: it is there to hold
+proofs against.
+"""
 
 from dataclasses import dataclass
 
@@ -67,6 +71,7 @@ def largest_deviation(
         parts.append(_difference(first, second, part))
     difference = torch.cat(parts, dim=1)
     tried = tried[:, : difference.shape[1]]
+    # Members climb side by side, each from its own best points: one product of matrices per step for all.
     best = difference.topk(min(_STARTS, tried.shape[1]), dim=1)
     x = tried.gather(1, best.indices.unsqueeze(2).expand(-1, -1, tried.shape[2]))
     value, x = _climb(first, second, box, x, best.values, deadline)

@@ -1,7 +1,6 @@
 """ONNX files as graphs of values."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -9,101 +8,24 @@ from typing import Any
 import numpy as np
 
 from tutelage.errors import TutelageError
+from tutelage.networks.graphs import affine_operators, image_operators, shape_operators, unit_operators  # noqa: F401
+from tutelage.networks.graphs.operators import ONNX, Reading
 from tutelage.networks.graphs.values import Value, allow, reshaped, start
-from tutelage.networks.onnx_model import attributes, called, constants, read_model
+from tutelage.networks.onnx_model import attributes, called, constants, first_line, not_linear, read_model
 
 MONOTONE = ("Softmax", "LogSoftmax", "Sigmoid")
 """Operators at the end that keep the top class."""
-UNQUANTISED = (
-    "quantises activations while the network runs: give quantised_activations=True or --quantised-activations to "
-    "bound its rounding, or export the model with quantised weights alone"
-)
-
-
-@dataclass
-class Reading:
-    """What was read so far of a file.
-
-    Parameters
-    ----------
-    values
-        By name: what depends on the input.
-    arrays
-        By name: constants.
-    plain
-        Whether samples come without an axis for samples.
-    batch
-        The number of samples where the file fixes it.
-    noise
-        Whether quantised activations are understood, as values rounded to steps.
-    precisions
-        Types of the weights that were used.
-    opset
-        Version of the operators.
-    exact
-        The ids of arrays of quantised weights, which float64 holds and their own type would round.
-    """
-
-    values: dict[str, Value]
-    arrays: dict[str, np.ndarray]
-    plain: bool = False
-    batch: int | None = None
-    noise: bool = False
-    precisions: set[str] = field(default_factory=set)
-    opset: int = 13
-    exact: frozenset[int] = frozenset()
-
-    @property
-    def ahead(self) -> int:
-        """Axes before those of a sample."""
-        return 0 if self.plain else 1
-
-    def weights(self, array: np.ndarray, node: Any) -> np.ndarray:
-        """A constant in float64; anything but finite floating-point numbers is an error."""
-        if array.dtype.name not in ("float16", "bfloat16", "float32", "float64"):
-            raise TutelageError(
-                f"{called(node)} has weights of type {array.dtype.name}: float16 to float64 are understood"
-            )
-        self.precisions.add("float32" if id(array) in self.exact else array.dtype.name)
-        with np.errstate(invalid="ignore"):
-            wide = array.astype(np.float64)
-        if not np.isfinite(wide).all():
-            raise TutelageError(f"{called(node)} has weights that are not finite: the model has diverged")
-        return wide
-
-    def axis(self, axis: int, rank: int, node: Any) -> int:
-        """An axis of the file as an axis of a sample of so many axes."""
-        full = rank + self.ahead
-        if not -full <= axis < full:
-            raise TutelageError(f"{called(node)} names axis {axis} of samples with {rank} axes: the file is damaged")
-        sample_axis = axis % full - self.ahead
-        if sample_axis < 0:
-            raise TutelageError(f"{called(node)} changes the axis of samples: only axes of a sample may change")
-        return sample_axis
-
-
-Given = list[Value | np.ndarray | None]
-
-
-def moving(node: Any, given: Given, place: int = 0) -> Value:
-    """An argument that depends on the input."""
-    value = given[place]
-    if not isinstance(value, Value):
-        raise TutelageError(f"{called(node)} is applied to a constant: its first input must be the layer before it")
-    return value
-
-
-def constant(state: Reading, node: Any, given: Given, place: int) -> np.ndarray | None:
-    """An argument that is an array of weights, or None where it is left out."""
-    array = given[place] if len(given) > place else None
-    if array is None:
-        return None
-    if isinstance(array, Value):
-        raise TutelageError(f"{called(node)} has weights that depend on the input: only constant ones are understood")
-    return state.weights(array, node)
-
-
-Operator = Callable[[Reading, Any, Given], Value | list[Value]]
+_DYNAMIC = ("DynamicQuantizeLinear",)
+_SMOOTH = (
+    "LSTM", "GRU", "RNN", "Attention", "MultiHeadAttention", "Tanh", "Gelu", "Erf", "Exp", "Log", "Softplus",
+    "Softsign", "Elu", "Selu", "Celu", "Mish", "Swish", "HardSwish", "LayerNormalization", "GroupNormalization",
+    "InstanceNormalization", "RMSNormalization", "Pow", "Sqrt", "Sin", "Cos", "Reciprocal",
+)  # fmt: skip
+_READS = {
+    **{name: operator.reads for name, operator in ONNX.items()},
+    **dict.fromkeys(MONOTONE, frozenset({"axis"})),
+    "Constant": frozenset({"value", "value_float", "value_floats", "value_int", "value_ints"}),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +48,7 @@ def read_onnx(path: Path, logits: bool = False, noise: bool = False) -> OnnxGrap
     noise
         Understand quantised activations, as values rounded to steps.
     """
-    from tutelage.networks.graphs._onnx_operators import OPERATORS
-
-    model = read_model(path)
+    model = checked_model(path)
     graph = model.graph
     arrays, exact = constants(graph, path.parent)
     allow(sum(array.size for array in arrays.values()))
@@ -151,7 +71,7 @@ def read_onnx(path: Path, logits: bool = False, noise: bool = False) -> OnnxGrap
         if node.op_type in MONOTONE:
             ended = _monotone(state, node, given, logits)
             continue
-        made = OPERATORS[node.op_type](state, node, given)
+        made = ONNX[node.op_type].made(state, node, given)
         for name, value in zip(node.output, made if isinstance(made, list) else [made], strict=False):
             state.values[name] = value
     end = graph.output[0].name
@@ -230,3 +150,55 @@ def _taken_by_first(name: str, graph: Any, arrays: dict[str, np.ndarray]) -> int
             if w.ndim == 2:
                 return w.shape[1] if attributes(node).get("transB", 0) else w.shape[0]
     return None
+
+
+def checked_model(path: Path) -> Any:
+    """The model of a file whose operators are understood, and are as ONNX defines them."""
+    model = read_model(path)
+    from onnx import checker  # after the sentence for those who do not have it
+
+    context = checker.C.CheckerContext()
+    context.ir_version, context.opset_imports = model.ir_version, {o.domain: o.version for o in model.opset_import}
+    for node in model.graph.node:
+        _check_node(node, context)
+    return model
+
+
+def external_files(path: Path) -> list[Path]:
+    """The files beside an ONNX file that hold arrays of it, in the order of their names."""
+    from onnx import TensorProto
+
+    graph = checked_model(path).graph
+    tensors = [*graph.initializer, *(node.attribute[0].t for node in graph.node if node.op_type == "Constant")]
+    held = [tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL]
+    return sorted({path.parent / entry.value for t in held for entry in t.external_data if entry.key == "location"})
+
+
+def _check_node(node: Any, context: Any) -> None:
+    from onnx import checker
+
+    if node.domain not in ("", "ai.onnx"):
+        raise TutelageError(
+            f"{called(node)} is of the domain '{node.domain}': only operators of ONNX itself are understood"
+        )
+    if node.op_type in _DYNAMIC:
+        raise TutelageError(
+            f"{called(node)} chooses its scale from every input, which is no piecewise linear function: quantise the "
+            "model statically, with QuantizeLinear and DequantizeLinear"
+        )
+    if node.op_type in _SMOOTH:
+        raise TutelageError(not_linear(called(node)))
+    if node.op_type not in _READS:
+        raise TutelageError(
+            f"{called(node)} is not understood: export the part of the model before it, or write it with affine, "
+            "relu-like, pooling and shape operators"
+        )
+    try:
+        checker.check_node(node, context)
+    except Exception as error:  # the checker's own error, and those of protobuf for text that is none
+        raise TutelageError(
+            f"{called(node)} is not as ONNX defines it ({first_line(error)}): export it again"
+        ) from None
+    for a in node.attribute:
+        if a.name not in _READS[node.op_type] or a.ref_attr_name:
+            raise TutelageError(f"{called(node)} has the attribute {a.name}, which is not understood")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.networks.activations import SLOPE
+from tutelage.networks.activations import SLOPE, gate, piecewise_linear
 from tutelage.networks.graphs.axes import times_matrix
 from tutelage.networks.graphs.lowering import Lowered, SparseLayer, lowered
 from tutelage.networks.graphs.merging import merging_error
@@ -60,21 +60,21 @@ class SparseNetwork:
 
     @classmethod
     def of_network(cls, network: Network) -> "SparseNetwork":
-        """A network of one member with dense layers and relu, leaky, abs or linear units."""
+        """A network of one member with dense layers and piecewise linear units."""
         if isinstance(network, MergedNetwork) and network.source is not None:
             return network.source
-        kinds = {"relu": 0.0, "abs": -1.0, "linear": 1.0, "leaky": network.slope}
-        if network.activation not in kinds or network.members != 1:
+        if network.activation not in piecewise_linear() or network.members != 1:
             raise TutelageError(
                 f"a network with {network.activation} units and {network.members} members has no sparse form: "
-                "choose one member with relu, leaky, abs or linear units"
+                f"choose one member with units of one of {', '.join(piecewise_linear())}"
             )
+        left = gate(network.activation, torch.tensor(-1.0, dtype=torch.float64), network.slope).item()
         value = start((network.inputs,))
         for layer, w in enumerate(network.weights):
             b = None if network.biases is None else network.biases[layer][0].detach().cpu().double().numpy()
             value = times_matrix(value, w[0].detach().cpu().double().numpy(), b, f"layer {layer + 1}")
             if layer < network.depth - 1:
-                value = bent(value, kinds[network.activation], f"layer {layer + 1}")
+                value = bent(value, left, f"layer {layer + 1}")
         return cls.of(value, network.dtype)
 
     @property

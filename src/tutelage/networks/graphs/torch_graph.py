@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, fx, nn
 
 from tutelage.errors import TutelageError
+from tutelage.networks.graphs import affine_operators, image_operators, shape_operators, unit_operators  # noqa: F401
+from tutelage.networks.graphs.operators import TORCH, axis_of
 from tutelage.networks.graphs.values import Value, reshaped, start
 from tutelage.networks.onnx_model import not_linear
 
+MONOTONE = ("_softmax", "_log_softmax", "sigmoid", "softmax", "log_softmax")
+"""Operators at the end that keep the top class."""
 _SAMPLES = 2  # an axis of this size is the axis of samples
 
 
@@ -125,8 +128,6 @@ def _exported(module: nn.Module, example: Tensor, name: str) -> Any:
 
 def _walked(program: Any, sample: tuple[int, ...], name: str, logits: bool, samples: Any = _SAMPLES) -> Value:
     """The value that a traced module returns."""
-    from tutelage.networks.graphs._torch_operators import MONOTONE, OPERATORS
-
     signature = program.graph_signature
     known: dict[fx.Node, Any] = {}
     stored = {**dict(program.state_dict), **dict(program.constants)}
@@ -156,7 +157,7 @@ def _walked(program: Any, sample: tuple[int, ...], name: str, logits: bool, samp
                 known[node] = given[0][given[1]]
             elif kind in MONOTONE:
                 known[node] = _left_out(node, given, logits, label)
-            elif kind not in OPERATORS:
+            elif kind not in TORCH:
                 raise TutelageError(
                     not_linear(label)
                     if kind in _SMOOTH_CALLS
@@ -164,15 +165,13 @@ def _walked(program: Any, sample: tuple[int, ...], name: str, logits: bool, samp
                     "other layers, or export the part of the model before it"
                 )
             else:
-                known[node] = OPERATORS[kind](label, *given, **how)
+                known[node] = TORCH[kind](label, *given, **how)
             _check(node, known[node], label, samples)
     raise TutelageError(f"the {name} returns nothing")
 
 
 def _left_out(node: fx.Node, given: Any, logits: bool, label: str) -> Value:
     """A softmax or sigmoid at the end."""
-    from tutelage.networks.graphs._torch_operators import axis_of
-
     value = given[0]
     if len(given) > 1 and value.shape[axis_of(given[1], value, label)] != value.size:
         raise TutelageError(f"{label} is about one axis of samples of shape {list(value.shape)}: flatten them")
@@ -200,11 +199,3 @@ def _check(node: fx.Node, value: Any, label: str, samples: Any) -> None:
         raise TutelageError(
             f"{label} makes {list(stated.shape)} of {samples} samples: the first axis must stay the axis of samples"
         )
-
-
-def array(tensor: Any) -> np.ndarray:
-    """A constant of a module in float64; an error where it is not finite."""
-    values = np.asarray(tensor.detach().cpu().double().numpy() if isinstance(tensor, Tensor) else tensor, np.float64)
-    if not np.isfinite(values).all():
-        raise TutelageError("a weight of the module is not finite: the model has diverged")
-    return values

@@ -1,5 +1,6 @@
-"""Operators of ONNX that move, cut, join and sum axes of a sample."""
+"""Operators of ONNX and torch that move, cut, join and sum axes of a sample, or leave it as it is."""
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -7,12 +8,49 @@ import numpy as np
 
 from tutelage.errors import TutelageError
 from tutelage.networks.graphs.axes import concatenated, maximal, padded, summed
-from tutelage.networks.graphs.onnx_graph import Given, Reading, moving
+from tutelage.networks.graphs.operators import (
+    Given,
+    Reading,
+    axis_of,
+    moving,
+    onnx_operator,
+    torch_operator,
+)
 from tutelage.networks.graphs.values import Value, fits, numbers, picked, reshaped
 from tutelage.networks.onnx_model import attributes, called
 
 
-def whole(node: Any, given: Given, place: int, name: str) -> list[int] | None:
+@onnx_operator("Identity")
+def _same(state: Reading, node: Any, given: Given) -> Value:
+    return moving(node, given)
+
+
+@torch_operator("clone", "alias", "detach", "contiguous", "_to_copy")
+def aten_same(name: str, value: Value, *_: Any, **__: Any) -> Value:
+    return value
+
+
+@onnx_operator("Dropout", reads="ratio seed")
+def _dropout(state: Reading, node: Any, given: Given) -> Value:
+    if len(given) > 2 and given[2] is not None and (isinstance(given[2], Value) or np.any(given[2])):
+        raise TutelageError(f"{called(node)} is in training mode: export the model for inference")
+    return moving(node, given)
+
+
+@onnx_operator("Cast", reads="to saturate round_mode")
+def _cast(state: Reading, node: Any, given: Given) -> Value:
+    from onnx import TensorProto
+
+    if attributes(node).get("to") not in (
+        TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16,
+    ):  # fmt: skip
+        raise TutelageError(
+            f"{called(node)} turns a layer into whole numbers: only floating-point types are understood"
+        )
+    return moving(node, given)
+
+
+def _whole(node: Any, given: Given, place: int, name: str) -> list[int] | None:
     """Whole numbers from an argument, or from an attribute as in older opsets."""
     array = given[place] if len(given) > place else None
     if isinstance(array, Value):
@@ -29,6 +67,7 @@ def _axes(state: Reading, node: Any, listed: list[int], rank: int) -> list[int]:
     return [state.axis(a, rank, node) for a in listed]
 
 
+@onnx_operator("Flatten", reads="axis")
 def flatten(state: Reading, node: Any, given: Given) -> Value:
     value, axis = moving(node, given), attributes(node).get("axis", 1)
     if axis not in (1, -len(value.shape)) and not (state.plain and axis == 0):
@@ -36,8 +75,9 @@ def flatten(state: Reading, node: Any, given: Given) -> Value:
     return reshaped(value, (value.size,))
 
 
+@onnx_operator("Reshape", reads="allowzero")
 def reshape(state: Reading, node: Any, given: Given) -> Value:
-    value, wanted = moving(node, given), whole(node, given, 1, "shape")
+    value, wanted = moving(node, given), _whole(node, given, 1, "shape")
     shape = None if wanted is None else _new_shape(state, value, wanted, bool(attributes(node).get("allowzero", 0)))
     if shape is None:
         raise TutelageError(
@@ -67,6 +107,16 @@ def _new_shape(state: Reading, value: Value, wanted: list[int], zeros: bool) -> 
     return shape if prod(shape) == value.size else None
 
 
+@torch_operator("view", "reshape", "_unsafe_view")
+def aten_view(name: str, value: Value, shape: Sequence[int]) -> Value:
+    rest = list(shape[1:])
+    known = int(np.prod([n for n in rest if n != -1]))
+    if shape[0] == -1:
+        return reshaped(value, rest)
+    return reshaped(value, [value.size // known if n == -1 else n for n in rest])
+
+
+@onnx_operator("Transpose", reads="perm")
 def transpose(state: Reading, node: Any, given: Given) -> Value:
     value = moving(node, given)
     full = len(value.shape) + state.ahead
@@ -76,8 +126,17 @@ def transpose(state: Reading, node: Any, given: Given) -> Value:
     return picked(value, numbers(value).transpose([k - state.ahead for k in order[state.ahead :]]), called(node))
 
 
+@torch_operator("permute")
+def aten_permute(name: str, value: Value, order: Sequence[int]) -> Value:
+    full = len(value.shape) + 1
+    if order[0] % full:
+        raise TutelageError(f"{name} moves the axis of samples: only axes of a sample may change places")
+    return picked(value, numbers(value).transpose([k % full - 1 for k in order[1:]]), name)
+
+
+@onnx_operator("Squeeze", reads="axes")
 def squeeze(state: Reading, node: Any, given: Given) -> Value:
-    value, listed = moving(node, given), whole(node, given, 1, "axes")
+    value, listed = moving(node, given), _whole(node, given, 1, "axes")
     if listed is None:
         axes = [k for k, n in enumerate(value.shape) if n == 1]
     else:
@@ -87,8 +146,16 @@ def squeeze(state: Reading, node: Any, given: Given) -> Value:
     return reshaped(value, [n for k, n in enumerate(value.shape) if k not in axes])
 
 
+@torch_operator("squeeze")
+def aten_squeeze(name: str, value: Value, axes: Any) -> Value:
+    listed = [axes] if isinstance(axes, int) else axes
+    sample_axes = [axis_of(a, value, name) for a in listed]
+    return reshaped(value, [n for k, n in enumerate(value.shape) if k not in sample_axes or n != 1])
+
+
+@onnx_operator("Unsqueeze", reads="axes")
 def unsqueeze(state: Reading, node: Any, given: Given) -> Value:
-    value, listed = moving(node, given), whole(node, given, 1, "axes") or []
+    value, listed = moving(node, given), _whole(node, given, 1, "axes") or []
     rank = len(value.shape) + len(listed)
     axes, rest = _axes(state, node, listed, rank), iter(value.shape)
     if len(set(axes)) < len(axes):
@@ -96,6 +163,21 @@ def unsqueeze(state: Reading, node: Any, given: Given) -> Value:
     return reshaped(value, [1 if k in axes else next(rest) for k in range(rank)])
 
 
+@torch_operator("unsqueeze")
+def aten_unsqueeze(name: str, value: Value, axis: int) -> Value:
+    place = axis % (len(value.shape) + 2) - 1
+    if place < 0:
+        raise TutelageError(f"{name} changes the axis of samples: only axes of a sample may change")
+    return reshaped(value, [*value.shape[:place], 1, *value.shape[place:]])
+
+
+@torch_operator("expand")
+def aten_expand(name: str, value: Value, shape: Sequence[int], **_: Any) -> Value:
+    sizes = [n if m == -1 else m for n, m in zip(value.shape, shape[1:], strict=True)]
+    return picked(value, np.broadcast_to(numbers(value), sizes), name)
+
+
+@onnx_operator("Concat", reads="axis")
 def concat(state: Reading, node: Any, given: Given) -> Value:
     values = [v for v in given if isinstance(v, Value)]
     if len(values) < len(given):
@@ -106,13 +188,21 @@ def concat(state: Reading, node: Any, given: Given) -> Value:
     return concatenated(values, axis, called(node))
 
 
+@torch_operator("cat")
+def aten_cat(name: str, values: Sequence[Any], axis: int = 0) -> Value:
+    if not all(isinstance(v, Value) for v in values):
+        raise TutelageError(f"{name} joins a layer and a constant: only layers are understood")
+    return concatenated(values, axis_of(axis, values[0], name), name)
+
+
+@onnx_operator("Slice", reads="axes ends starts")
 def slice_(state: Reading, node: Any, given: Given) -> Value:
     value = moving(node, given)
-    starts, ends = whole(node, given, 1, "starts"), whole(node, given, 2, "ends")
+    starts, ends = _whole(node, given, 1, "starts"), _whole(node, given, 2, "ends")
     if starts is None or ends is None or len(starts) != len(ends):
         raise TutelageError(f"{called(node)} must have as many starts as ends")
-    listed = whole(node, given, 3, "axes") or list(range(len(starts)))
-    steps = whole(node, given, 4, "steps") or [1] * len(starts)
+    listed = _whole(node, given, 3, "axes") or list(range(len(starts)))
+    steps = _whole(node, given, 4, "steps") or [1] * len(starts)
     if not len(listed) == len(steps) == len(starts) or 0 in steps:
         raise TutelageError(f"{called(node)} must have one start, end, axis and step each")
     places = numbers(value)
@@ -134,10 +224,27 @@ def slice_(state: Reading, node: Any, given: Given) -> Value:
     return picked(value, places, called(node))
 
 
+@torch_operator("slice")
+def aten_slice(name: str, value: Value, axis: int = 0, first: int | None = None, last: int | None = None,
+           step: int = 1) -> Value:  # fmt: skip
+    if axis % (len(value.shape) + 1) == 0 and not first and (last is None or last > 1 << 40) and step == 1:
+        return value
+    sample_axis = axis_of(axis, value, name)
+    cut = [slice(None)] * len(value.shape)
+    cut[sample_axis] = slice(first, last, step)
+    return picked(value, numbers(value)[tuple(cut)], name)
+
+
+@torch_operator("select")
+def aten_select(name: str, value: Value, axis: int, place: int) -> Value:
+    return picked(value, numbers(value).take(place, axis_of(axis, value, name)), name)
+
+
+@onnx_operator("Split", reads="axis num_outputs split")
 def split(state: Reading, node: Any, given: Given) -> list[Value]:
     value = moving(node, given)
     axis = state.axis(attributes(node).get("axis", 0), len(value.shape), node)
-    sizes, length, parts = whole(node, given, 1, "split"), value.shape[axis], len(node.output)
+    sizes, length, parts = _whole(node, given, 1, "split"), value.shape[axis], len(node.output)
     if sizes is None:
         each = -(-length // parts)
         sizes = [max(0, min(each, length - k * each)) for k in range(parts)]
@@ -147,9 +254,16 @@ def split(state: Reading, node: Any, given: Given) -> list[Value]:
     return [picked(value, places, called(node)) for places in cuts]
 
 
+@torch_operator("split_with_sizes")
+def aten_split(name: str, value: Value, sizes: Sequence[int], axis: int = 0) -> list[Value]:
+    cuts = np.split(numbers(value), np.cumsum(sizes)[:-1], axis_of(axis, value, name))
+    return [picked(value, places, name) for places in cuts]
+
+
+@onnx_operator("Pad", reads="mode pads value")
 def pad(state: Reading, node: Any, given: Given) -> Value:
     value, how = moving(node, given), attributes(node)
-    widths, listed = whole(node, given, 1, "pads"), whole(node, given, 3, "axes")
+    widths, listed = _whole(node, given, 1, "pads"), _whole(node, given, 3, "axes")
     fill = given[2] if len(given) > 2 and given[2] is not None else how.get("value", 0.0)
     rank = len(value.shape) + state.ahead
     if how.get("mode", b"constant") != b"constant" or isinstance(fill, Value) or np.size(fill) != 1 or widths is None:
@@ -172,6 +286,17 @@ def pad(state: Reading, node: Any, given: Given) -> Value:
     return padded(value, before[state.ahead :], after[state.ahead :], number, called(node))
 
 
+@torch_operator("constant_pad_nd")
+def aten_pad(name: str, value: Value, widths: Sequence[int], fill: float = 0.0) -> Value:
+    before, after = [0] * len(value.shape), [0] * len(value.shape)
+    if len(widths) > 2 * len(value.shape):
+        raise TutelageError(f"{name} changes the axis of samples: only axes of a sample may change")
+    for k in range(len(widths) // 2):
+        before[-1 - k], after[-1 - k] = widths[2 * k], widths[2 * k + 1]
+    return padded(value, before, after, float(fill), name)
+
+
+@onnx_operator("Gather", reads="axis")
 def gather(state: Reading, node: Any, given: Given) -> Value:
     value, listed = moving(node, given), given[1]
     if isinstance(listed, Value) or listed is None or listed.dtype.kind not in "iu":
@@ -183,9 +308,10 @@ def gather(state: Reading, node: Any, given: Given) -> Value:
     return picked(value, numbers(value).take(listed % value.shape[axis], axis), called(node))
 
 
+@onnx_operator("ReduceMean", "ReduceSum", "ReduceMax", reads="axes keepdims noop_with_empty_axes")
 def reduced(state: Reading, node: Any, given: Given) -> Value:
     value, how = moving(node, given), attributes(node)
-    listed, rank = whole(node, given, 1, "axes"), len(value.shape)
+    listed, rank = _whole(node, given, 1, "axes"), len(value.shape)
     if not listed and how.get("noop_with_empty_axes", 0):
         return value
     axes = list(range(rank)) if not listed and state.plain else _axes(state, node, listed or [0], rank)
@@ -193,3 +319,18 @@ def reduced(state: Reading, node: Any, given: Given) -> Value:
     if node.op_type == "ReduceMax":
         return maximal(value, axes, keep, called(node))
     return summed(value, axes, node.op_type == "ReduceMean", keep, called(node))
+
+
+@torch_operator("mean")
+def aten_mean(name: str, value: Value, axes: Sequence[int] | None = None, keep: bool = False, **_: Any) -> Value:
+    return summed(value, [axis_of(a, value, name) for a in axes or (0,)], True, keep, name)
+
+
+@torch_operator("sum")
+def aten_sum(name: str, value: Value, axes: Sequence[int] | None = None, keep: bool = False, **_: Any) -> Value:
+    return summed(value, [axis_of(a, value, name) for a in axes or (0,)], False, keep, name)
+
+
+@torch_operator("amax")
+def aten_amax(name: str, value: Value, axes: Sequence[int] = (), keep: bool = False) -> Value:
+    return maximal(value, [axis_of(a, value, name) for a in axes or (0,)], keep, name)
