@@ -121,6 +121,8 @@ def _violating(product: Tensor, y: Tensor, rows: slice) -> Tensor:
 def _judged(x: Tensor, y: Tensor) -> Separability:
     """Row blocks at a time, so that many thousand points fit."""
     members, n = y.shape
+    # Invariant: after each block `best` and `at` hold the extreme products of all rows so far and where they are,
+    # `counts` how many pairs there were and how many violate. Pairs are counted once, above the diagonal.
     step = max(1, _BLOCK // (members * n))
     best = [torch.full((members,), v, dtype=x.dtype) for v in (torch.inf, -torch.inf)]
     at = [torch.zeros(members, 2, dtype=torch.int64) for _ in range(2)]
