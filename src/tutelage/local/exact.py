@@ -30,6 +30,7 @@ _WORTHWHILE = 5_000  # pairs of units worth a thread of their own
 
 def spread(call: Callable[..., Any], members: int, work: int, arguments: tuple[Any, ...]) -> None:
     """call(first, last, *arguments) over all members, on as many threads as the work is worth."""
+    # No thread may be compiling while another computes, so the first call has no member.
     call(0, 0, *arguments)  # compiled, or loaded, by one thread alone
     threads = max(1, min(loop_threads(), members, -(-work // _WORTHWHILE)))
     if threads == 1:

@@ -91,6 +91,9 @@ def fit_lengths_to_samples(directions: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 def _nnls(gram: np.ndarray, target: np.ndarray) -> np.ndarray:
     """argmin over z >= 0 of z^T gram z / 2 - target.z, through a root of the Gram matrix."""
+    # z^T G z / 2 - b.z = |R z - c|^2 / 2 up to a constant, with G = R^T R and R^T c = b: the form nnls solves. More
+    # directions than dimensions of the kernel make G singular to rounding, and pivoting stops where no new direction is
+    # left.
     factor, order, rank, _ = dpstrf(gram, tol=_RANK * gram.diagonal().max())  # pivoted, since it may be singular
     order = order - 1
     root = np.zeros((rank, len(gram)))
