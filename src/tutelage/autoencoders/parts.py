@@ -32,6 +32,7 @@ class StackedMLP(nn.Module):
         weights, biases = [], []
         for layer, (fan_in, fan_out) in enumerate(pairwise(widths)):
             key = draws.keys(seeds, f"{stream}-{layer}")
+            # Each member and layer has a stream of its own, so a member starts the same in any stack.
             entries = (2 * draws.uniforms(key, fan_in * fan_out) - 1) / fan_in**0.5
             shaped = entries.view(len(seeds), fan_in, fan_out).to(torch.get_default_dtype())
             weights.append(nn.Parameter(shaped))

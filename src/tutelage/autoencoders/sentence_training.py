@@ -52,6 +52,7 @@ def sentence_gain(model: Model, z: Tensor, uniform: Tensor) -> Tensor:
     """
     x = model.decoder.sample(z, uniform)
     with torch.no_grad():
+        # A baseline may depend on z but not on the sentence; log p(z) takes out how likely the code itself is.
         scores = model.estimator.log_density(z, x) - standard_normal(z)
     return score_function(model.decoder.log_density(x, z), scores)
 
@@ -103,6 +104,7 @@ def train_sentences(
         aside.step()
         aside.zero_grad()
         running = running + max(1 / (now + 1), 1 - _MEMORY) * (information - running)
+        # NaN targets, those of a VAE, compare as False and count no sign.
         wrong = wrong + ((information - wanted) * (running - wanted) < 0)
         if now + 1 in record or now + 1 == steps:
             history[now + 1] = running, bound, wrong / (now + 1 - last)

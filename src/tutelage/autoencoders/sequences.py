@@ -28,6 +28,8 @@ def step(a: Tensor, h: Tensor, c: Tensor, weight: Tensor) -> tuple[Tensor, Tenso
     return gates, c.tanh().mul_(o), c
 
 
+# By hand: only gates and cells are kept for the way back, and the gradient of the weights is one product over all steps
+# at its end.
 class _Unrolled(torch.autograd.Function):
     """All steps from h = c = 0: a [T, S, B, 4H], W [S, H, 4H] -> h [T, S, B, H]."""
 
@@ -54,6 +56,8 @@ class _Unrolled(torch.autograd.Function):
         size, back = weight.shape[1], weight.mT
         by_a = by_state.new_empty(*by_state.shape[:3], 4 * size)
         dh, dc = by_state[-1], torch.zeros_like(by_state[-1])
+        # Invariant: dh is the derivative of the loss by the state after step t, and dc that by the cell after it,
+        # without its way through that state.
         for t in reversed(range(len(by_state))):
             i, f, o, g = ctx.gates[t].split(size, dim=-1)
             di, df, do, dg = by_a[t].split(size, dim=-1)
@@ -67,6 +71,8 @@ class _Unrolled(torch.autograd.Function):
                 dh, dc = torch.baddbmm(by_state[t - 1], by_a[t], back), dc * f
             else:
                 df.zero_()
+        # dW is the sum over steps of state(t - 1)^T times the gates' gradient at t: one product with time and batch as
+        # one axis.
         before, after = (v.transpose(0, 1).flatten(1, 2) for v in (states[:-1], by_a[1:]))
         return by_a, torch.bmm(before.mT, after)
 
@@ -140,6 +146,8 @@ class SentenceDecoder(nn.Module):
         states = unrolled(_look_up(self._table(), before) + to_gates, self.from_state)
         logits = torch.matmul(states, self.to_word) + to_words
         chosen = -functional.cross_entropy(logits.flatten(0, 2), words.flatten(), reduction="none").view(words.shape)
+        # The end itself counts, since the model has to say it; what stands behind the end does not. The first word has
+        # the end before it and counts too.
         over = before == _END
         over[0] = False
         return chosen.masked_fill(over, 0.0).permute(1, 2, 0)
@@ -197,6 +205,7 @@ class SentenceEncoder(nn.Module):
                 f"sentences are whole numbers [members, sentences, words], not {x.dtype} {list(x.shape)}"
             )
         words = x.permute(2, 0, 1)
+        # The two directions of reading are two members to the loop, so one call serves both.
         both = torch.stack([words, words.flip(0)], 2).flatten(1, 2)  # [T, 2 S, B], the two ways as members
         table = (torch.matmul(self.words.unsqueeze(1), self.from_word) + self.bias).flatten(0, 1)
         states = unrolled(_look_up(table, both), self.from_state.flatten(0, 1)).unflatten(1, (-1, 2))

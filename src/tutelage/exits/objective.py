@@ -136,6 +136,8 @@ def multi_exit_loss(
     classified = exit_wise_loss(logits, labels)
     if not any(teachers):
         return classified
+    # Labelled and unlabelled samples alike: distillation asks no label, which is what makes it useful where labels are
+    # few.
     each = exit_distillation_loss(logits, teachers, temperature)
     return classified + (each.mean() if shares is None else (shares * each).sum())
 
@@ -187,6 +189,7 @@ def classification(z: Tensor, labels: Tensor) -> Tensor:
 def distillation(z: Tensor, shares: Tensor, temperature: float | Tensor, power: float = 2.0) -> Tensor:
     """l_dist of every sample: [M, N, C], teachers' shares [M, M] -> [N]; power: of the temperature in its weight."""
     softened = z / temperature
+    # Detached: teachers are constants here, though the same exits learn from their labels in the other term.
     targets = torch.einsum("mt,tnc->mnc", shares, log_probabilities(softened.detach()).exp())
     return temperature**power * distillation_loss(softened, targets, None).mean(0)
 

@@ -70,6 +70,8 @@ def grid(plan: Layout, unit: Unit, members: int, images: int) -> Grid:
     side = plan.maps[unit.into].side
     count = images * side**2
     large = members * count >= _LARGE
+    # A weight gradient is a sum over all pixels of all images, in parts of one program each that are added afterwards:
+    # enough of them to keep all multiprocessors busy.
     turns_in_all = -(-count // 64)
     blocks = -(-unit.rows // block(unit.rows, 64)) * -(-unit.columns // block(unit.columns, 64))
     parts = max(1, min(-(-_PROGRAMS // (members * blocks)), turns_in_all))
