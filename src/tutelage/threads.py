@@ -8,7 +8,11 @@ compiled loops hand each thread whole members, and wait once.
 import os
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 
 import torch
 
@@ -48,3 +52,25 @@ def loop_threads() -> int:
     True
     """
     return getattr(_here, "loops", None) or torch.get_num_threads()
+
+
+def over_members(
+    loop: Callable[..., Any], members: int, arguments: tuple[Any, ...], worth: int | None = None, parts: int = 1
+) -> None:
+    """Run a compiled loop(first, last, *arguments) over all members, which writes its results in place.
+
+    worth: how many threads the work is worth, by default as many as there are; parts: of each thread's members. More of
+    them level out members that take longer than others.
+    """
+    # Compiled, or loaded, by one thread alone: no member is computed here. Parts are contiguous, so every thread writes
+    # rows of its own, and the numbers of a member do not depend on how many threads there are.
+    loop(0, 0, *arguments)
+    threads = max(1, min(loop_threads(), members, members if worth is None else worth))
+    count = min(members, parts * threads)
+    if count <= 1:
+        loop(0, members, *arguments)
+        return
+    ends = [members * i // count for i in range(count + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(loop, *part, *arguments) for part in pairwise(ends)]:
+            done.result()

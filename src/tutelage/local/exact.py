@@ -11,8 +11,6 @@ instead, where nothing cancels: :mod:`._loops`.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,23 +21,14 @@ from tutelage.arrays import doubles
 from tutelage.errors import TutelageError
 from tutelage.local.setting import LocalSetting
 from tutelage.population import expectations as population
-from tutelage.threads import loop_threads
+from tutelage.threads import over_members
 
 _WORTHWHILE = 5_000  # pairs of units worth a thread of their own
 
 
 def spread(call: Callable[..., Any], members: int, work: int, arguments: tuple[Any, ...]) -> None:
     """call(first, last, *arguments) over all members, on as many threads as the work is worth."""
-    # No thread may be compiling while another computes, so the first call has no member.
-    call(0, 0, *arguments)  # compiled, or loaded, by one thread alone
-    threads = max(1, min(loop_threads(), members, -(-work // _WORTHWHILE)))
-    if threads == 1:
-        call(0, members, *arguments)
-        return
-    ends = [members * i // threads for i in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(call, *part, *arguments) for part in pairwise(ends)]:
-            done.result()
+    over_members(call, members, arguments, -(-work // _WORTHWHILE))
 
 
 def loss_and_gradient(setting: LocalSetting, top: Tensor | None = None) -> tuple[Tensor, Tensor]:

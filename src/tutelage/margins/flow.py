@@ -9,7 +9,6 @@ inclusion is followed from one change of a sector to the next: :mod:`._flow_loop
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -25,7 +24,7 @@ from tutelage.margins.losses import log_slope, loss_of
 from tutelage.margins.sectors import extremal_sectors, signs, without_ties
 from tutelage.networks import Network
 from tutelage.printing import printed
-from tutelage.threads import loop_threads
+from tutelage.threads import over_members
 from tutelage.whole import positive
 
 TOO_MANY = 1  # how the compiled loop says that a member took all the steps it may
@@ -242,13 +241,8 @@ def _followed(
         data.x.numpy(), data.y.numpy(), plus, minus, w.clone().numpy(), a.clone().numpy(), pattern.numpy(), frozen,
         taus, loss_of(loss).code, relative, most, kept_w, kept_a, groups, entered, left, counts, ends,
     )  # fmt: skip
-    follow(0, 0, *arguments)  # compiled, or loaded, by one thread alone
     # Eight parts per thread: members differ widely in their number of steps, and small parts level that out.
-    parts = min(members, 8 * loop_threads())
-    with ThreadPoolExecutor(loop_threads()) as pool:
-        cuts = [members * i // parts for i in range(parts + 1)]
-        for done in [pool.submit(follow, first, last, *arguments) for first, last in pairwise(cuts)]:
-            done.result()
+    over_members(follow, members, arguments, parts=8)
     _refuse_unfinished(ends, taus[-1], most)
     log_t = torch.from_numpy(entered).expm1().log()
     kept = [torch.from_numpy(v[1:].copy()) for v in (kept_w, kept_a)]

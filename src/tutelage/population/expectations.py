@@ -9,9 +9,7 @@ deviation scale the first layers. What is done here is done for all members at o
 """
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -23,7 +21,7 @@ from tutelage.networks import Network
 from tutelage.networks.activations import SLOPE, check_slope, find, named
 from tutelage.population.kernels import kernel, kernel_hessians, odd_and_even, weighted_gradient
 from tutelage.printing import printed
-from tutelage.threads import loop_threads
+from tutelage.threads import over_members
 
 _WORTHWHILE = 5_000  # pairs of units worth a thread of their own
 
@@ -172,18 +170,7 @@ def _loops(teacher: Units, students: Units, second_layer: bool) -> tuple[Tensor,
     w, c, taught_w, taught_c = (a.contiguous().numpy() for a in (students.w, students.c, teacher.w, teacher.c))
     dw, dc = np.empty_like(w), np.empty_like(c) if second_layer else np.empty((0, 0, 0))
     arguments = (w, c, taught_w, taught_c, odd, even, dw, dc)
-    members = len(w)
-    gradients(0, 0, *arguments)  # compiled, or loaded, by one thread alone
-    threads = min(loop_threads(), -(-members * w.shape[1] ** 2 // _WORTHWHILE))
-    if threads == 1:
-        gradients(0, members, *arguments)
-    else:
-        # Contiguous parts: each thread writes rows of its own, and a member's numbers do not depend on how many threads
-        # there are.
-        ends = [members * i // threads for i in range(threads + 1)]
-        with ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(gradients, *part, *arguments) for part in pairwise(ends)]:
-                done.result()
+    over_members(gradients, len(w), arguments, -(-len(w) * w.shape[1] ** 2 // _WORTHWHILE))
     return torch.from_numpy(dw), torch.from_numpy(dc)
 
 
