@@ -6,7 +6,8 @@ import torch
 import tutelage as tt
 from tutelage.networks import Network
 from tutelage.networks.forward import outputs
-from tutelage.population import Units, units_of
+from tutelage.population import Units
+from tutelage.population.expectations import units_of
 
 
 def networks(bias: bool, activation: str = "relu", members: int = 2):

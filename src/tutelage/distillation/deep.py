@@ -79,17 +79,14 @@ def balanced_start(
     if len(seeds) != transfer.members:
         raise TutelageError(f"wanted a seed for each of the {transfer.members} sets, not {len(seeds)}")
     widths = [transfer.dimension, *[width] * (layers - 1), 1]
-    units = [_unit(seeds, layer, w) for layer, w in enumerate(widths[:-1])]
+    drawn = [draws.normals(draws.keys(seeds, f"balanced {layer}"), w) for layer, w in enumerate(widths[:-1])]
+    units = [torch.nn.functional.normalize(v, dim=1) for v in drawn]
     sign, size = _signs_and_sizes(transfer, units[0], scale)
     units.append(sign.unsqueeze(1))
     share = size[:, None, None] ** (1 / layers)
     weights = tuple(share * a.unsqueeze(2) * b.unsqueeze(1) for a, b in pairwise(units))
     asked = torch.full_like(size, scale)
     return Start(Network(weights, activation="linear"), size, asked)
-
-
-def _unit(seeds: Sequence[int], layer: int, width: int) -> Tensor:
-    return torch.nn.functional.normalize(draws.normals(draws.keys(seeds, f"balanced {layer}"), width), dim=1)
 
 
 def _signs_and_sizes(transfer: TransferSet, u: Tensor, scale: float) -> tuple[Tensor, Tensor]:

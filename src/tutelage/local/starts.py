@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tutelage.draws import as_seeds, indices, keys, normals, uniforms
 from tutelage.errors import TutelageError
-from tutelage.local.initialise import teachers_of
+from tutelage.local.initialise import check_enough, teachers_of
 from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
 from tutelage.whole import positive
@@ -93,7 +93,7 @@ def local_students(teachers: Tensor, m: int, seeds: Sequence[int], *, spread: fl
     """
     teachers = teachers_of(teachers, seeds).expand(len(as_seeds(seeds)), -1, -1)
     members, r, d = teachers.shape
-    _enough(m, r)
+    check_enough(m, r)
     # The first r students have a teacher each, so that none is without; the others choose at random.
     first = torch.arange(r).expand(members, r)
     mine = torch.cat([first, indices(keys(seeds, "local groups"), m - r, r)], 1) if m > r else first
@@ -191,8 +191,3 @@ def lazy_students(m: int, d: int, seeds: Sequence[int], alpha: float) -> tuple[T
     sign = torch.ones(m, dtype=torch.float64)
     sign[m // 2 :] = -1
     return torch.cat([half, half], 1), alpha * sign
-
-
-def _enough(m: int, r: int) -> None:
-    if m < r:
-        raise TutelageError(f"there are {m} students for {r} teachers: the theory needs at least as many")
