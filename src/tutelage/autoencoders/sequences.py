@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from tutelage import draws
-from tutelage.autoencoders.parts import Model, normal_log_density
+from tutelage.autoencoders.parts import WIDEST, Model, normal_log_density, uniform_weights
 from tutelage.errors import TutelageError
 
 
@@ -83,14 +82,6 @@ def unrolled(a: Tensor, weight: Tensor) -> Tensor:
 
 
 _END = 0  # the number behind the last word
-_WIDEST = 8.0  # the largest |log deviation| an encoder may answer with
-
-
-def _uniform(seeds: Sequence[int], stream: str, fan_in: int, *shape: int) -> nn.Parameter:
-    """Entries uniform in +-1/sqrt(fan in), from the stream of each member's seed: [S, *shape]."""
-    count = torch.Size(shape).numel()
-    entries = (2 * draws.uniforms(draws.keys(seeds, stream), count) - 1) / fan_in**0.5
-    return nn.Parameter(entries.view(len(seeds), *shape).to(torch.get_default_dtype()))
 
 
 def _look_up(table: Tensor, words: Tensor) -> Tensor:
@@ -121,13 +112,13 @@ class SentenceDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.longest = longest
-        self.words = _uniform(seeds, "decoder-words", 1, vocabulary, embedding)
-        self.from_word = _uniform(seeds, "decoder-from-word", embedding, embedding, 4 * hidden)
-        self.from_code = _uniform(seeds, "decoder-from-code", latent, latent, 4 * hidden)
-        self.from_state = _uniform(seeds, "decoder-from-state", hidden, hidden, 4 * hidden)
+        self.words = uniform_weights(seeds, "decoder-words", 1, vocabulary, embedding)
+        self.from_word = uniform_weights(seeds, "decoder-from-word", embedding, embedding, 4 * hidden)
+        self.from_code = uniform_weights(seeds, "decoder-from-code", latent, latent, 4 * hidden)
+        self.from_state = uniform_weights(seeds, "decoder-from-state", hidden, hidden, 4 * hidden)
         self.bias = _forgetful(hidden, len(seeds), 1)
-        self.to_word = _uniform(seeds, "decoder-to-word", hidden, hidden, vocabulary)
-        self.code_to_word = _uniform(seeds, "decoder-code-to-word", latent, latent, vocabulary)
+        self.to_word = uniform_weights(seeds, "decoder-to-word", hidden, hidden, vocabulary)
+        self.code_to_word = uniform_weights(seeds, "decoder-code-to-word", latent, latent, vocabulary)
         self.to_word_bias = nn.Parameter(torch.zeros(len(seeds), 1, vocabulary))
 
     def _table(self) -> Tensor:
@@ -191,11 +182,13 @@ class SentenceEncoder(nn.Module):
         stream: str = "encoder",
     ) -> None:
         super().__init__()
-        self.words = _uniform(seeds, f"{stream}-words", 1, vocabulary, embedding)
-        self.from_word = _uniform(seeds, f"{stream}-from-word", embedding, 2, embedding, 4 * hidden)
-        self.from_state = _uniform(seeds, f"{stream}-from-state", hidden, 2, hidden, 4 * hidden)
+        self.words = uniform_weights(seeds, f"{stream}-words", 1, vocabulary, embedding)
+        self.from_word = uniform_weights(seeds, f"{stream}-from-word", embedding, 2, embedding, 4 * hidden)
+        self.from_state = uniform_weights(seeds, f"{stream}-from-state", hidden, 2, hidden, 4 * hidden)
         self.bias = _forgetful(hidden, len(seeds), 2, 1)
-        self.to_code = _uniform(seeds, f"{stream}-to-code", 2 * hidden * longest, 2 * hidden * longest, 2 * latent)
+        self.to_code = uniform_weights(
+            seeds, f"{stream}-to-code", 2 * hidden * longest, 2 * hidden * longest, 2 * latent
+        )
         self.to_code_bias = nn.Parameter(torch.zeros(len(seeds), 1, 2 * latent))
 
     def moments(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -211,7 +204,7 @@ class SentenceEncoder(nn.Module):
         states = unrolled(_look_up(table, both), self.from_state.flatten(0, 1)).unflatten(1, (-1, 2))
         features = states.permute(1, 3, 0, 2, 4).flatten(2)  # [S, B, T 2 H]
         mean, log_std = torch.baddbmm(self.to_code_bias, features, self.to_code).chunk(2, dim=-1)
-        return mean, log_std.clamp(-_WIDEST, _WIDEST)
+        return mean, log_std.clamp(-WIDEST, WIDEST)
 
     def log_density(self, z: Tensor, x: Tensor) -> Tensor:
         """log q(z|x): z [S, B, k], sentences x [S, B, T] -> [S, B]."""

@@ -28,7 +28,7 @@ Sampler = Callable[[Tensor, int, int], Tensor]
 # Trades memory for calls: the numbers do not depend on it.
 _SPAN = 50  # steps whose draws are made at a time
 _LOST = 1e6  # nats: a bound or an estimate beyond has left everything behind
-_MEMORY = 0.98  # of the running mean that is reported as the estimate
+MEMORY = 0.98  # of the running mean that is reported as the estimate
 
 
 @printed
@@ -153,7 +153,7 @@ def _train(
             wrong += ((information > wanted) != (running > wanted)) & ~plain
             counted += 1
         # A plain mean at first, then an exponential one over about 50 steps: no bias from a start at 0.
-        running = running + max(1 / (step + 1), 1 - _MEMORY) * (information - running)
+        running = running + max(1 / (step + 1), 1 - MEMORY) * (information - running)
         if step + 1 in record or step + 1 == steps:
             history[step + 1] = running.clone(), bound, wrong / max(1, counted)
             wrong, counted = torch.zeros_like(wanted), 0
