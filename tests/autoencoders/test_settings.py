@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tutelage.autoencoders import Information
 from tutelage.autoencoders.bounds import Bounds
-from tutelage.autoencoders.settings import TrainingRecord, Watch
+from tutelage.autoencoders.settings import Information, TrainingRecord, Watch
 
 KNOWN = Information(2.0, Bounds(1.9, 0.01, 2.1, 0.01), -10.0, 0.1, -8.0, 2.0, -9.5, 3, 4, 0.4)
 

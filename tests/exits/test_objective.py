@@ -12,12 +12,14 @@ from tutelage.exits.multi_exit import multi_exit_mlp
 from tutelage.exits.objective import (
     UNLABELLED,
     Annealing,
+    check_labels,
+    classification,
+    confidence,
     constant,
-    exit_distillation_loss,
-    exit_wise_loss,
-    multi_exit_loss,
-    teacher_confidence,
+    distillation,
     teacher_sets,
+    teacher_shares,
+    training_goal,
 )
 
 SEEDS = st.integers(0, 10_000)
@@ -27,6 +29,22 @@ def drawn(seed, exits=3, count=6, classes=4):
     source = torch.Generator().manual_seed(seed)
     logits = [2 * torch.randn(count, classes, generator=source, dtype=torch.float64) for _ in range(exits)]
     return logits, torch.randint(classes, (count,), generator=source)
+
+
+def distilled(logits, sets, tau):
+    z = torch.stack(list(logits))
+    return distillation(z, teacher_shares(sets, z), tau)
+
+
+def goal(logits, labels, sets, tau, weights=None):
+    z = torch.stack(list(logits))
+    shares = teacher_shares(sets, z) if any(sets) else None
+    return training_goal(z, labels, shares, z.new_tensor(tau), 2.0, weights)[0]
+
+
+def confidence_of(logits, sets, tau=1.0):
+    z = torch.stack(list(logits))
+    return float(confidence(z, teacher_shares(sets, z), tau))
 
 
 def by_the_letter(logits, sets, tau):
@@ -53,22 +71,20 @@ def test_c6_1_tempered_probabilities_are_the_softmax_of_divided_logits(seed, tau
 def test_c6_2_the_gradient_is_the_softened_difference_times_the_temperature(seed, tau):
     (student, teacher), _ = drawn(seed, exits=2)
     student.requires_grad_()
-    (gradient,) = torch.autograd.grad(2 * exit_distillation_loss([student, teacher], [(2,), ()], tau).sum(), student)
+    (gradient,) = torch.autograd.grad(2 * distilled([student, teacher], [(2,), ()], tau).sum(), student)
     wanted = tau * ((student / tau).softmax(-1) - (teacher / tau).softmax(-1))
     torch.testing.assert_close(gradient, wanted, rtol=1e-9, atol=1e-12)
     with torch.no_grad():
         step = torch.zeros_like(student)
         step[0, 1] = 1e-5
-        above, below = (
-            exit_distillation_loss([student + s * step, teacher], [(2,), ()], tau).sum() * 2 for s in (1, -1)
-        )
+        above, below = (distilled([student + s * step, teacher], [(2,), ()], tau).sum() * 2 for s in (1, -1))
     assert float(gradient[0, 1]) == pytest.approx(float(above - below) / 2e-5, abs=1e-6)
 
 
 def test_c6_2_a_large_temperature_leaves_centred_differences_of_logits():
     (student, teacher), _ = drawn(0, exits=2)
     student.requires_grad_()
-    (gradient,) = torch.autograd.grad(2 * exit_distillation_loss([student, teacher], [(2,), ()], 1e5).sum(), student)
+    (gradient,) = torch.autograd.grad(2 * distilled([student, teacher], [(2,), ()], 1e5).sum(), student)
     centred = (student - student.mean(-1, keepdim=True)) - (teacher - teacher.mean(-1, keepdim=True))
     torch.testing.assert_close(gradient, centred.detach() / 4, rtol=1e-3, atol=1e-4)
 
@@ -78,18 +94,18 @@ def test_c6_3_the_least_loss_is_at_the_teacher_and_is_its_entropy(seed, tau):
     (student, teacher), _ = drawn(seed, exits=2)
     soft = (teacher / tau).softmax(-1)
     least = tau**2 * -(soft * soft.log()).sum(-1)
-    torch.testing.assert_close(2 * exit_distillation_loss([teacher, teacher], [(2,), ()], tau), least)
-    assert (2 * exit_distillation_loss([student, teacher], [(2,), ()], tau) >= least - 1e-12).all()
+    torch.testing.assert_close(2 * distilled([teacher, teacher], [(2,), ()], tau), least)
+    assert (2 * distilled([student, teacher], [(2,), ()], tau) >= least - 1e-12).all()
 
 
 def test_c6_4_distillation_sends_nothing_to_the_teachers_head():
     net, x = multi_exit_mlp(5, (4, 4, 4), 3), torch.randn(6, 5)
-    exit_distillation_loss(net(x), teacher_sets(3), 2.0).sum().backward()
+    distilled(net(x), teacher_sets(3), 2.0).sum().backward()
     assert all(p.grad is None or not p.grad.any() for p in net.heads[2].parameters())
     assert all(p.grad is None or not p.grad.any() for p in net.stages[2].parameters())
     assert net.heads[0].weight.grad.any()
     net.zero_grad()
-    multi_exit_loss(net(x), torch.zeros(6, dtype=torch.long), teacher_sets(3), 2.0).backward()
+    goal(net(x), torch.zeros(6, dtype=torch.long), teacher_sets(3), 2.0).backward()
     assert net.heads[2].weight.grad.any()
 
 
@@ -98,9 +114,9 @@ def test_c6_5_without_unlabelled_samples_the_two_losses_are_one(seed, tau, teach
     logits, y = drawn(seed)
     sets = teacher_sets(3, teachers)
     cross = sum(functional.cross_entropy(z, y) for z in logits) / 3
-    both = multi_exit_loss(logits, y, sets, tau)
+    both = goal(logits, y, sets, tau)
     torch.testing.assert_close(both, cross + by_the_letter(logits, sets, tau).mean())
-    torch.testing.assert_close(multi_exit_loss(logits, y, sets, tau, torch.full((6,), 1 / 6)), both)
+    torch.testing.assert_close(goal(logits, y, sets, tau, torch.full((6,), 1 / 6)), both)
 
 
 def test_unlabelled_samples_count_in_distillation_alone():
@@ -108,22 +124,22 @@ def test_unlabelled_samples_count_in_distillation_alone():
     sets = teacher_sets(3)
     y[4:] = UNLABELLED
     few = [z[:4] for z in logits]
-    wanted = exit_wise_loss(few, y[:4]) + exit_distillation_loss(logits, sets, 2.0).mean()
-    torch.testing.assert_close(multi_exit_loss(logits, y, sets, 2.0), wanted)
-    torch.testing.assert_close(multi_exit_loss(logits, y, teacher_sets(3, "none"), 2.0), exit_wise_loss(few, y[:4]))
+    wanted = classification(torch.stack(few), y[:4]) + distilled(logits, sets, 2.0).mean()
+    torch.testing.assert_close(goal(logits, y, sets, 2.0), wanted)
+    torch.testing.assert_close(goal(logits, y, teacher_sets(3, "none"), 2.0), classification(torch.stack(few), y[:4]))
 
 
 @given(SEEDS, st.floats(0.5, 6))
 def test_several_teachers_are_the_mean_over_them(seed, tau):
     logits, _ = drawn(seed)
     sets = ((2, 3), (1,), ())
-    torch.testing.assert_close(exit_distillation_loss(logits, sets, tau), by_the_letter(logits, sets, tau))
+    torch.testing.assert_close(distilled(logits, sets, tau), by_the_letter(logits, sets, tau))
 
 
 def test_c6_6_the_temperature_rises_only_above_the_limit_and_never_falls():
     now = Annealing(limit=0.5)
-    for confidence, wanted in ((0.4, 1.0), (0.5, 1.0), (0.51, 1.05), (0.2, 1.05), (0.9, 1.05**2)):
-        now = now.after(confidence)
+    for mean, wanted in ((0.4, 1.0), (0.5, 1.0), (0.51, 1.05), (0.2, 1.05), (0.9, 1.05**2)):
+        now = now.after(mean)
         assert now.temperature == pytest.approx(wanted)
     assert constant(3.0).after(1.0).temperature == 3.0
 
@@ -131,8 +147,8 @@ def test_c6_6_the_temperature_rises_only_above_the_limit_and_never_falls():
 def test_confidence_is_that_of_the_mean_over_teaching_exits():
     logits, _ = drawn(2)
     mean = ((logits[1] / 2).softmax(-1) + (logits[2] / 2).softmax(-1)) / 2
-    assert teacher_confidence(logits, teacher_sets(3, "later"), 2.0) == pytest.approx(float(mean.amax(-1).mean()))
-    assert teacher_confidence(logits, teacher_sets(3), 50.0) < teacher_confidence(logits, teacher_sets(3))
+    assert confidence_of(logits, teacher_sets(3, "later"), 2.0) == pytest.approx(float(mean.amax(-1).mean()))
+    assert confidence_of(logits, teacher_sets(3), 50.0) < confidence_of(logits, teacher_sets(3))
 
 
 @pytest.mark.parametrize(
@@ -145,10 +161,10 @@ def test_confidence_is_that_of_the_mean_over_teaching_exits():
         (lambda z, y: Annealing(0.0), "above 0, got 0"),
         (lambda z, y: Annealing(factor=0.9), "at least 1"),
         (lambda z, y: Annealing(limit=0), "limit must lie between 0 and 1"),
-        (lambda z, y: exit_distillation_loss(z, teacher_sets(3), -1.0), "above 0, got -1"),
-        (lambda z, y: exit_wise_loss(z, torch.full_like(y, UNLABELLED)), "no sample has a label"),
-        (lambda z, y: exit_wise_loss(z, y + 4), "labels lie in 0 .. 3"),
-        (lambda z, y: teacher_confidence(z, teacher_sets(3, "none")), "no exit teaches"),
+        (lambda z, y: constant(-1.0), "above 0, got -1"),
+        (lambda z, y: check_labels(torch.full_like(y, UNLABELLED), 4), "no sample has a label"),
+        (lambda z, y: check_labels(y + 4, 4), "labels lie in 0 .. 3"),
+        (lambda z, y: confidence_of(z, teacher_sets(3, "none")), "no exit teaches"),
     ],
 )
 def test_what_cannot_be_is_said(wrong, said):

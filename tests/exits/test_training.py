@@ -11,7 +11,7 @@ from tutelage.data.subsets import class_subset
 from tutelage.errors import TutelageError
 from tutelage.exits.inference import exit_accuracy
 from tutelage.exits.multi_exit import MultiExit, multi_exit_conv, multi_exit_mlp, pooled_head
-from tutelage.exits.objective import UNLABELLED, Annealing, constant, exit_distillation_loss, teacher_sets
+from tutelage.exits.objective import UNLABELLED, Annealing, constant, distillation, teacher_sets, teacher_shares
 from tutelage.exits.tasks import sample_shares
 from tutelage.exits.training import PAPER_SGD, ExitObjective, ExitTask, train_exits, train_side_by_side
 from tutelage.training import Cosine, Drops, Training
@@ -120,7 +120,7 @@ def test_unlabelled_samples_are_used_and_weigh_as_in_the_whole_data():
     assert every != few
     with torch.no_grad():
         logits = net()(x)
-    each = exit_distillation_loss(logits, teacher_sets(3), 2.0)
+    each = distillation(torch.stack(list(logits)), teacher_shares(teacher_sets(3), logits[0]), 2.0)
     shares = sample_shares(20, 60, 20, 60)
     torch.testing.assert_close((shares.float() * each).sum(), each.mean())
     halves = sample_shares(10, 10, 20, 60)  # the mean over all batches of 10 and 10 is the mean over all

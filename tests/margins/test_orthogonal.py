@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from tutelage.errors import TutelageError
 from tutelage.margins import orthogonal
-from tutelage.margins.datasets import cones, half_spaces
+from tutelage.margins.datasets import LabelledPoints, cones, half_spaces
 from tutelage.margins.orthogonal import (
-    orthogonally_separable,
     separability,
     separability_by_layer,
 )
@@ -30,7 +29,7 @@ def test_it_is_what_brute_force_says(seed, n, d):
     draw = torch.Generator().manual_seed(seed)
     x = torch.randn(n, d, generator=draw, dtype=torch.float64)
     y = torch.tensor([1.0, -1.0] + [1.0 if v else -1.0 for v in torch.rand(n - 2, generator=draw) < 0.5])
-    found, (same, cross, bad, alike, apart) = orthogonally_separable(x, y), by_hand(x, y)
+    found, (same, cross, bad, alike, apart) = separability(LabelledPoints(x, y)), by_hand(x, y)
     assert found.same.item() == pytest.approx(same)
     assert found.cross.item() == pytest.approx(cross)
     assert int(found.violations) == len(bad)
@@ -52,9 +51,9 @@ def test_blocks_change_nothing(monkeypatch):
 
 def test_orthogonal_across_classes_is_allowed_and_within_is_not():
     x = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    assert orthogonally_separable(x, torch.tensor([1, -1])).holds
+    assert separability(LabelledPoints(x, torch.tensor([1, -1]))).holds
     three = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
-    assert not orthogonally_separable(three, torch.tensor([1, 1, -1])).holds
+    assert not separability(LabelledPoints(three, torch.tensor([1, 1, -1]))).holds
 
 
 def test_layers_are_judged_by_their_preactivations():

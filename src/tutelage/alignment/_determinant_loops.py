@@ -15,6 +15,7 @@ from tutelage import _draw_loops
 from tutelage._draw_loops import bits
 from tutelage.compiling import OPTIONS, compiled, stamp_of
 
+# Generous: an entry has two terms of at most pi, each off by a few units in the last place.
 _ENTRY = 1e-14
 
 
@@ -45,6 +46,8 @@ def _settled(angles, m, matrix, factor, first, rho, y, sines, cosines):
         for j in range(i):
             matrix[i, j] = _entry(angles[i], angles[j], sines[i], cosines[i], sines[j], cosines[j])
             matrix[j, i] = matrix[i, j]
+    # Invariant: columns 0 .. j-1 of `factor` are done, with 1 / l_jj on the diagonal so that solving needs no division.
+    # A pivot that is not positive ends the attempt: such a set goes to interval arithmetic.
     for j in range(m):  # Cholesky; the diagonal holds inverses
         total = matrix[j, j]
         for k in range(j):
@@ -65,6 +68,8 @@ def _settled(angles, m, matrix, factor, first, rho, y, sines, cosines):
         if rho[i] < rho[least]:
             least = i
         y[i] = 0.0
+    # Only the row of the inverse with the smallest rho_i is tried: the most negative prediction leaves most room for
+    # rounding.
     y[least] = 1.0
     _solve(factor, y, m)
     return _is_witness(matrix, first, y, m), rho[least]
@@ -95,6 +100,8 @@ def _is_witness(matrix, first, y, m):
             total += y[i] * matrix[i, j]
         worst = min(worst, total)
     error = size * (_ENTRY + (m + 3) * 4e-16)
+    # Adding the same constant to every y_i lifts every column by at least pi times it, since column sums are at least
+    # pi (the diagonal entry). Four errors, so that what the check takes off again is covered.
     shift = (4 * error - worst) / math.pi
     size, below = 0.0, 0.0
     for i in range(m):
@@ -102,6 +109,8 @@ def _is_witness(matrix, first, y, m):
         size += abs(y[i])
         below += y[i] * first[i]
     error = size * (_ENTRY + (m + 3) * 4e-16) * 1.000001
+    # From here on nothing is trusted but sums of known error: y is some vector, and the two inequalities are checked
+    # anew.
     if not below < -error:
         return False
     for j in range(m):

@@ -177,6 +177,8 @@ def from_formula(
     steps = np.abs(np.diff(values))
     k, size = int(steps.argmax()), np.ptp(values)
     low, high, step = angles[k], angles[k + 1], steps[k]
+    # Invariant: of all halves so far, the one kept has the larger step. Thirty halvings of pi / 1024 leave a step of
+    # 3e-12 radians: what a continuous kernel still does there is far below a jump.
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         a, b, c = _evaluated(function, np.array([low, middle, high]), name)
@@ -219,6 +221,7 @@ def from_samples(values: np.ndarray, name: str = "samples", *, circle: bool = Fa
         values = values[: len(values) // 2 + 1]
     step = math.pi / (len(values) - 1)
     slopes = np.diff(values) / step
+    # The circle is [0, pi] and its mirror image, so each bend counts twice, and at 0 and pi the slope changes its sign.
     turns = 2 * np.abs(np.diff(slopes)).sum() + 2 * abs(slopes[0]) + 2 * abs(slopes[-1])
     nodes = np.linspace(0, math.pi, len(values))
     return AngularKernel(
@@ -245,6 +248,7 @@ def fourier(kernel: AngularKernel, terms: int = 64, steps: int = 1 << 14) -> Fou
     """
     if not 1 <= terms <= steps:
         raise TutelageError(f"coefficients up to {terms} need 1 to {steps} of them, the number of steps")
+    # The trapezoidal rule on the circle is a cosine transform of the values on half of it.
     values = fft.dct(kernel(np.linspace(0, math.pi, steps + 1)), type=1)[: terms + 1] / (2 * steps)
     if kernel.variation is None:
         return Fourier(values, np.full(terms + 1, np.inf))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutelage.alignment.angular import AngularKernel
+from tutelage.alignment.determinants import EPS, SLACK
 from tutelage.errors import TutelageError
 
 STEPS = 512
@@ -89,11 +90,6 @@ def _judged(kernel: AngularKernel, value: float, bound: float, at: tuple[float, 
     if kernel.pieces and value > bound:
         return ShapeFinding(True, value, bound, at, "by all corners of a kernel that is straight between")
     return ShapeFinding(None, value, bound, at, "only looked at on a grid, or too near to 0")
-
-
-EPS = 2.0**-53
-SLACK = 1 + 1e-9
-"""Covers the rounding of the bounds themselves."""
 
 
 def least_eigenvalues(matrices: np.ndarray, error: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

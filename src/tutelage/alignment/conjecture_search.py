@@ -156,6 +156,8 @@ def climb(m: int, starts: int = 256, steps: int = 2000, distance: float = 0.1, s
         tried = np.mod(angles + length[:, None] * move, 2 * math.pi)
         tried = np.where(tried >= 2 * math.pi, 0.0, tried)
         height = settled(tried)[1]
+        # Each start is a (1 + 1) evolution: its move grows by half after a success and shrinks by a tenth after a
+        # failure, which holds its length steady where one move in five succeeds.
         better = (separation(tried)[0] >= distance) & (height > value)
         angles, value = np.where(better[:, None], tried, angles), np.where(better, height, value)
         length = np.clip(length * np.where(better, 1.5, 0.9), 1e-9, 1.0)

@@ -185,9 +185,13 @@ def ratios(matrix: np.ndarray, first: np.ndarray, error: float) -> tuple[np.ndar
     """rho = M^-1 f_0 and a bound on its error, [S, m] each; error: of every entry of M and f_0."""
     m = first.shape[1]
     gamma = (m + 3) * EPS / (1 - (m + 3) * EPS)
+    # Any approximate inverse will do: what it lacks is measured by beta, and where that is not below 1 nothing is
+    # claimed.
     inverse = np.linalg.pinv(matrix, rcond=1e-15, hermitian=True)
     rho = (inverse @ first[..., None])[..., 0]
     size, lengths = np.abs(inverse), np.abs(rho)
+    # Higham's gamma_k bounds a sum of k rounded products; m + 3 leaves room for the difference and for forming the
+    # bound.
     rest = np.abs(np.eye(m) - inverse @ matrix) + gamma * (size @ np.abs(matrix) + np.eye(m))
     beta = SLACK * (rest.sum(2) + m * error * size.sum(2)).max(1)
     missed = np.abs(first - (matrix @ rho[..., None])[..., 0])
@@ -220,6 +224,7 @@ _EXACT = {
 
 def precise_signs(angles: np.ndarray, kind: str = "relu") -> tuple[np.ndarray, int]:
     """Proved signs of det M_i [m] and of det M of one angle set [m], by interval elimination with 40 to 160 digits."""
+    # Few digits first: each attempt starts anew with twice as many, and a sign still open at the last stays unproved.
     for digits in _DIGITS:
         pivots, rho = precise_ratios(angles, kind, digits)
         if pivots and all(p.a > 0 for p in pivots):
@@ -243,6 +248,9 @@ def precise_ratios(angles: np.ndarray, kind: str, digits: int) -> tuple[list, li
     rows = [[entry(i, j) if i != j else iv.mpf(iv.pi) for j in [*range(1, size), 0]] for i in range(1, size)]
     m, pivots = size - 1, []
     for k in range(m):
+        # Invariant: rows k and below hold the matrix with the first k unknowns eliminated, every entry an interval that
+        # contains the exact one. No pivoting: M is positive definite, so exact pivots are positive, and one whose
+        # interval meets 0 says that more digits are needed.
         if rows[k][k].a <= 0 <= rows[k][k].b:
             return [], []
         pivots.append(rows[k][k])

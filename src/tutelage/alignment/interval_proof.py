@@ -137,9 +137,11 @@ def _codes(corners: np.ndarray, level: int, margin: int) -> np.ndarray:
         codes[gap << margin <= size] = EXCLUDED
     codes[(low[0] >= high[1]) | (low[1] >= high[2]) | (2 * low[1] >= size)] = OUTSIDE
     ask = np.flatnonzero(codes == SPLIT)
+    # Boxes of side pi/2 and more are too wide for any bound to be negative: they are split without asking.
     if level >= 3 and len(ask):
         ask_corners = corners[ask]
         lowest = np.stack(_uppers(ask_corners, level))
+        # One negative determinant is enough, and the smallest bound is the safest to record.
         best = lowest.argmin(0)
         codes[ask] = np.where(lowest[best, np.arange(len(ask))] < 0, best + PROVED, SPLIT)
     return codes
@@ -221,6 +223,8 @@ def _range_of_slopes(low: np.ndarray, high: np.ndarray, half: int) -> Interval:
     """f' of the circle's distance with its sign: f' on [0, pi] is at most 0, falls to its least and rises again."""
 
     def within(a: np.ndarray, b: np.ndarray) -> Interval:
+        # f' falls to its least at the only root of f'' and rises after: between two angles its largest value is at an
+        # end, and its least too unless the root lies between them.
         at = [_slope(a, half), _slope(b, half)]
         lowest = np.minimum(at[0][0], at[1][0])
         meets = (_angle(a, half)[0] <= ROOT[1]) & (_angle(b, half)[1] >= ROOT[0])
@@ -245,6 +249,7 @@ def _uppers(corners: np.ndarray, level: int) -> list[np.ndarray]:
             at, start, end = middle[i], low[i], high[i]
         else:
             at, start, end = middle[i] - middle[j], low[i] - high[j], high[i] - low[j]
+        # Boxes on the border of the ordered sets hold unordered ones, for which nothing has to hold.
         start, at = np.maximum(start, 0), np.maximum(at, 0)  # only ordered sets are asked about
         end = np.minimum(end, 2 * half)
         centre[name] = _value(_folded(at, 2 * half), half)
@@ -268,6 +273,9 @@ def _upper(i: int, centre: dict, ranges: dict, slopes: dict, reach: np.ndarray) 
     partial = _partials({name: ranges[source] for name, source in role.items()})
     moved = {source: _mul(partial[name], slopes[source]) for name, source in role.items()}
     for k in range(3):
+        # The mean value theorem along the box: moving angle k by h_k changes the determinant by at most h_k max|d_k|.
+        # Both parts of d_k that come from different distances are added as intervals first, so that opposite signs
+        # cancel.
         total = None
         for name, (grows, falls) in _SIGNS.items():
             if k in (grows, falls):

@@ -58,6 +58,8 @@ def check(proof: IntervalProof, on_progress: Callable[[float], None] = lambda sh
     corners = np.zeros((1, 3), np.int64)
     proved = rejected = done = 0
     covers, total = True, sum(len(codes) for codes in proof.levels)
+    # Invariant: `corners` are the boxes of this level that the levels above left split, found from the whole cube
+    # without reading any position from the file. A proof with a code too few or too many ends here.
     for level, codes in enumerate(proof.levels):
         if len(codes) != len(corners):
             raise TutelageError(
@@ -128,6 +130,8 @@ class Tables:
                 centre[p, q] = pi if p == q else (self.value[0][at], self.value[1][at])
                 around[p, q] = pi if p == q else self.values(start, end)
                 moves[p, q] = None if p == q else self.slopes(start, end)
+        # Fixed point throughout: a number x is the integer x 2^60, rounded downwards and upwards apart, and products
+        # keep all their bits. Nothing is rounded after the tables.
         upper = _determinant([[centre[p, q] for q in columns] for p in (1, 2, 3)])[1] << BITS
         cofactors = _cofactors([[around[p, q] for q in columns] for p in (1, 2, 3)])
         # in multiples of 2^-240: a determinant has 3 factors, a derivative 2 and f' and the half-width

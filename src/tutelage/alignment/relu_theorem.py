@@ -70,6 +70,8 @@ def covariance_bounds(angles: np.ndarray) -> np.ndarray:
     if angles.shape[1] < 3 or (angles[:, :1] <= 0).any() or (np.diff(angles, axis=1) <= 0).any():
         raise TutelageError("the theorem is about three or more students, none on the teacher or on another one")
     first, middle, last = angles[:, :1], angles[:, 1:-1], angles[:, -1:]
+    # The covariance is symmetric in teacher and student, so one may take the place of the other: of the two gaps,
+    # around the teacher or around the student, one is at most pi wide, and the bounds are about that one.
     narrow = first + (2 * math.pi - last) <= math.pi  # else the roles of teacher and student are exchanged
     before, after = np.where(narrow, first, last - middle), np.where(narrow, 2 * math.pi - last, middle - first)
     place = np.where(narrow, middle, 2 * math.pi - middle)

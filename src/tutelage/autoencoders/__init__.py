@@ -10,27 +10,23 @@ To read, in this order: :mod:`.objective` (what is climbed), :mod:`.exact`, :mod
 
 from tutelage.autoencoders.closed_forms import best_elbo, infomax_of_table, normal_optimum
 from tutelage.autoencoders.convolutions import conv_decoder, conv_encoder
-from tutelage.autoencoders.exact import Exact, grid
+from tutelage.autoencoders.exact import Exact
 from tutelage.autoencoders.modules import MutualAutoencoder
-from tutelage.autoencoders.objective import infomax
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.rows import row_decoder
 from tutelage.autoencoders.sentence_measures import reconstructions, sentence_bounds
 from tutelage.autoencoders.sentence_training import train_sentences
 from tutelage.autoencoders.sequences import sentence_models
-from tutelage.autoencoders.settings import Information, InformationObjective, settled_adam
+from tutelage.autoencoders.settings import InformationObjective, settled_adam
 
 __all__ = [
     "Exact",
-    "Information",
     "InformationObjective",
     "Model",
     "MutualAutoencoder",
     "best_elbo",
     "conv_decoder",
     "conv_encoder",
-    "grid",
-    "infomax",
     "infomax_of_table",
     "normal_optimum",
     "reconstructions",

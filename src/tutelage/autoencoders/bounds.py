@@ -53,6 +53,7 @@ class NamedDraws:
         return self._next("rows", count, lambda key, many, start: draws.indices(key, many, bound, start))
 
     def _next(self, name: str, count: int, draw: Callable[[Tensor, int, int], Tensor]) -> Tensor:
+        # Draws are made ahead to save calls; what is handed out does not depend on how far ahead.
         left = self._made.get(name)
         if left is None or len(left) < count:
             at, many = self._at.get(name, 0), max(count, _AHEAD)
@@ -108,6 +109,8 @@ def from_samples(log_r: Tensor, log_p: Tensor, log_marginal: Tensor, prior_entro
     """
     if len(log_r) < 2:
         raise TutelageError("a standard error needs two samples or more")
+    # Both are means over independent samples of the model, so their errors are those of a mean. The inner mean over
+    # codes is biased to one side only, which keeps the upper bound above.
     low, high = (log_r + prior_entropy).double(), (log_p - log_marginal).double()
     if not (low.isfinite().all() and high.isfinite().all()):
         raise TutelageError("densities are not finite on samples of the model: it has diverged and has no bounds")
@@ -147,6 +150,8 @@ def bounds(model: Model, seeds: Sequence[int], samples: int = 4096, codes: int =
         shape = model.decoder.moments(z)[0].shape
         x = model.decoder.sample(z, draws.normals(keys["sample"], math.prod(shape[1:]), dtype=kind).view(shape))
     noise = draws.normals(keys["code"], codes * z[0].numel(), dtype=kind).view(members, codes, samples, model.latent)
+    # The upper bound needs some guess of p(z|x). The estimator is trained on samples of the model, where the bound is
+    # taken; the encoder knows data alone.
     judge = Model(model.decoder, model.estimator, model.estimator, model.latent)  # r in the encoder's place
     log_marginal = log_weights(judge, x, noise).logsumexp(1) - math.log(codes)
     log_r, log_p = model.estimator.log_density(z, x), model.decoder.log_density(x, z)

@@ -65,6 +65,7 @@ def infomax_of_table(joint: Tensor, r: Tensor) -> Infomax:
     if ((r == 0) & (joint > 0)).any():
         raise TutelageError("r(z|x) is 0 where p(z, x) is not: the bound is minus infinity; give r some mass there")
     of_z, of_x = joint.sum(2, keepdim=True), joint.sum(1, keepdim=True)
+    # xlogy makes 0 log 0 = 0, and a column without mass is divided by the smallest number instead of 0.
     posterior = joint / of_x.clamp_min(torch.finfo(torch.float64).tiny)
     entropy = -torch.special.xlogy(of_z, of_z).sum((1, 2))
     given = torch.special.xlogy(joint, posterior).sum((1, 2))

@@ -138,6 +138,7 @@ def started(module: Module, seed: int, stream: str) -> Module:
             if p.ndim == 1:
                 p.zero_()
             elif p.ndim > 1:
+                # Variance 1 / fan in, whatever torch's own defaults become in another version.
                 unit = 2 * draws.uniforms(draws.keys([seed], f"{stream}-{name}"), p.numel()) - 1
                 p.copy_(unit.view_as(p) * (3 / p[0].numel()) ** 0.5)
     return module

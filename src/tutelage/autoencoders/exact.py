@@ -110,6 +110,7 @@ def evaluate(model: Model, *, points: int | None = None, data_points: int = 401)
     """
     z, _ = grid(model.latent, points)
     x = _distribution(model, data_points)[0]
+    # Members are taken some at a time, because the joint of codes and data is P x X numbers for each of them.
     chunk = max(1, _ELEMENTS // (len(z) * len(x)))
     parts = [_evaluate(model.select(r), points, data_points) for r in torch.arange(model.members).split(chunk)]
     return Exact(*(torch.cat([getattr(part, name) for part in parts]) for name in Exact.__dataclass_fields__))
@@ -120,6 +121,7 @@ def _evaluate(model: Model, points: int | None, data_points: int) -> Exact:
     z, log_dz = grid(model.latent, points)
     log_prior = standard_normal(z) + log_dz  # of the cells: [P]
     log_p = log_conditional(model, z, x)  # [S, P, X]
+    # All in logarithms of cells, and sums by logsumexp, since densities of narrow decoders under- and overflow.
     log_joint = log_p + log_prior[:, None] + log_dx
     joint = log_joint.exp()
     _hold(joint.sum((1, 2)), "the model", "decoder")
@@ -211,6 +213,8 @@ def code(
     noise = draws.normals(key, math.prod(shape[1:])).view(shape)
     others = log_weights(chosen, _given(chosen, x), noise).view(model.members, sets, resample - 1, len(x)).logsumexp(2)
     log_weight = log_joint - log_q
+    # Invariant: the sum over the sets so far of p(x, z) / (w(z) + sum of their k - 1 other weights). One set at a time:
+    # all sets together would be [S, sets, X, P].
     total = torch.zeros_like(log_q)
     for other in others.unbind(1):  # [S, X] each
         total += (log_joint - torch.logaddexp(log_weight, other.unsqueeze(2))).exp()
@@ -252,6 +256,7 @@ def divergence(p: Tensor, q: Tensor, cell: float) -> Tensor:
     if not 0 < cell < math.inf:
         raise TutelageError(f"cell must be positive and finite, got {cell}")
     small = torch.finfo(p.dtype).tiny
+    # A zero of q where p is only rounding is no proof of an infinite divergence.
     outside = torch.where(q == 0, p, 0.0).sum(-1) > torch.finfo(p.dtype).eps * p.sum(-1)
     value = (p * (p.clamp_min(small).log() - q.clamp_min(small).log())).sum(-1) * cell
     return torch.where(outside, math.inf, value)

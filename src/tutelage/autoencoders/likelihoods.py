@@ -68,6 +68,8 @@ class Likelihood:
         with torch.no_grad():
             if self.kind == "bernoulli":
                 return (draw < _tensor(out).sigmoid()).to(_tensor(out).dtype)
+            # Inversion: the number of cumulative probabilities below the draw. The last one is left out, since rounding
+            # may put it below 1.
             return (draw.unsqueeze(-1) > _tensor(out).softmax(-1).cumsum(-1)[..., :-1]).sum(-1)
 
     def shape(self, out: Any) -> torch.Size:

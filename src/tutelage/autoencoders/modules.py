@@ -135,6 +135,8 @@ class MutualAutoencoder:
         step: int,
     ) -> Terms:
         """One step of the model and one of its estimator (Phuong 2021, Algorithm 4.1)."""
+        # Three batches of the model's samples per step: for the sign here, for the gradient in `gain`, for the
+        # estimator at the end.
         information = estimate(self.joint, stream, batch)
         sign = watch.sign(information)
         up.zero_grad()

@@ -50,6 +50,7 @@ def elbo(model: Model, x: Tensor, noise: Tensor, *, weight: float = 1.0, free_bi
     mean, log_std = model.encoder.moments(x)
     kl = to_prior(mean, log_std).sum(-1).mean(1)
     fit = model.decoder.log_density(x, mean + log_std.exp() * noise).mean(1)
+    # Free bits are of the batch's mean: below them the KL has no gradient, so a code may keep that much for nothing.
     return fit - weight * (kl.clamp_min(free_bits) if free_bits else kl)
 
 
@@ -100,6 +101,7 @@ def information_gain(model: Model, z: Tensor, noise: Tensor, gradient: Gradient 
     decoder, estimator = model.decoder, model.estimator
     if isinstance(decoder, NormalDecoder):
         return infomax(model, z, noise)[1].mean(1)
+    # The exact sum has no variance but needs all symbols; REINFORCE needs samples only, and is noisy.
     if gradient == "sum":
         if not isinstance(estimator, TableEncoder):
             raise TutelageError(
@@ -120,5 +122,7 @@ def score_function(log_p: Tensor, scores: Tensor) -> Tensor:
     The mean is over the same batch, which takes 1/B of the gradient away; that is given back.
     """
     count = log_p.shape[-1]
+    # A baseline that contains the sample itself shrinks the gradient by (B - 1) / B; dividing by B - 1 instead of B
+    # undoes it.
     centred = scores - scores.mean(-1, keepdim=True)
     return (centred * (log_p - log_p.detach())).sum(-1) / (count - 1)

@@ -18,7 +18,15 @@ from tutelage.errors import TutelageError
 from tutelage.printing import printed
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-_WIDEST = 8.0  # the largest |log deviation| a network may answer with
+WIDEST = 8.0
+"""The largest |log deviation| a network may answer with."""
+
+
+def uniform_weights(seeds: Sequence[int], stream: str, fan_in: int, *shape: int) -> nn.Parameter:
+    """Entries uniform in +-1/sqrt(fan in), from the stream of each member's seed: [S, *shape]."""
+    # Each member has a stream of its own, so it starts the same in any stack.
+    entries = (2 * draws.uniforms(draws.keys(seeds, stream), math.prod(shape)) - 1) / fan_in**0.5
+    return nn.Parameter(entries.view(len(seeds), *shape).to(torch.get_default_dtype()))
 
 
 class StackedMLP(nn.Module):
@@ -31,10 +39,7 @@ class StackedMLP(nn.Module):
         super().__init__()
         weights, biases = [], []
         for layer, (fan_in, fan_out) in enumerate(pairwise(widths)):
-            key = draws.keys(seeds, f"{stream}-{layer}")
-            entries = (2 * draws.uniforms(key, fan_in * fan_out) - 1) / fan_in**0.5
-            shaped = entries.view(len(seeds), fan_in, fan_out).to(torch.get_default_dtype())
-            weights.append(nn.Parameter(shaped))
+            weights.append(uniform_weights(seeds, f"{stream}-{layer}", fan_in, fan_in, fan_out))
             biases.append(nn.Parameter(torch.zeros(len(seeds), 1, fan_out)))
         self.weights, self.biases = nn.ParameterList(weights), nn.ParameterList(biases)
 
@@ -60,7 +65,7 @@ class NormalDecoder(nn.Module):
 
     def moments(self, z: Tensor) -> tuple[Tensor, Tensor]:
         mean, log_std = self.net(z).chunk(2, dim=-1)
-        return mean, log_std.clamp(-_WIDEST, _WIDEST)
+        return mean, log_std.clamp(-WIDEST, WIDEST)
 
     def log_density(self, x: Tensor, z: Tensor) -> Tensor:
         """log p(x|z): x [S, B, d], z [S, B, k] -> [S, B]."""
@@ -109,7 +114,7 @@ class NormalEncoder(nn.Module):
     def moments(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """[S, B, d] -> mean and log deviation [S, B, k]."""
         mean, log_std = self.net(x).chunk(2, dim=-1)
-        return mean, log_std.clamp(-_WIDEST, _WIDEST)
+        return mean, log_std.clamp(-WIDEST, WIDEST)
 
     def log_density(self, z: Tensor, x: Tensor) -> Tensor:
         """log q(z|x): z [S, B, k], x [S, B, d] -> [S, B]."""
@@ -130,7 +135,7 @@ class TableEncoder(nn.Module):
         if x.is_floating_point():
             raise TutelageError("a table of symbols encodes whole numbers, not real data: use a network")
         index = x.unsqueeze(-1).expand(*x.shape, self.mean.shape[-1])
-        return self.mean.gather(1, index), self.log_std.clamp(-_WIDEST, _WIDEST).gather(1, index)
+        return self.mean.gather(1, index), self.log_std.clamp(-WIDEST, WIDEST).gather(1, index)
 
     def log_density(self, z: Tensor, x: Tensor) -> Tensor:
         """log q(z|x): z [S, B, k], symbols x int64 [S, B] -> [S, B]."""
@@ -138,7 +143,7 @@ class TableEncoder(nn.Module):
 
     def log_densities(self, z: Tensor) -> Tensor:
         """log q(z|x) of every symbol x: [S, B, k] -> [S, B, symbols]."""
-        log_std = self.log_std.clamp(-_WIDEST, _WIDEST)
+        log_std = self.log_std.clamp(-WIDEST, WIDEST)
         return normal_log_density(z.unsqueeze(2), self.mean.unsqueeze(1), log_std.unsqueeze(1))
 
 

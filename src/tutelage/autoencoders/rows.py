@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from tutelage.autoencoders.convolutions import started
 from tutelage.errors import TutelageError
 
+# All 2^W rows are outputs of the last layer, so the width of the images is what it costs.
 _WIDEST = 10
 """Pixels of a row: there are 2^10 different rows then."""
 

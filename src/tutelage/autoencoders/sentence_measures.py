@@ -68,6 +68,7 @@ def reconstructions(model: Model, sentences: Tensor, seeds: Sequence[int], resam
     count, longest = sentences.shape
     rows = sentences.repeat(copies, 1)
     samples = []
+    # Draws are addressed by the sentence's number, so the size of the batches changes no result.
     for begin in range(0, len(rows), _AT_ONCE):
         x = rows[begin : begin + _AT_ONCE].expand(len(seeds), -1, -1)
         noise = _normals(keys["noise"], begin, x.shape[1], resample, model.latent)

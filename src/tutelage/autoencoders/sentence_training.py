@@ -22,12 +22,11 @@ from tutelage.autoencoders.objective import elbo, infomax, resampled_bound, scor
 from tutelage.autoencoders.parts import Model
 from tutelage.autoencoders.sequences import decoder_of, sentence_models
 from tutelage.autoencoders.settings import SentenceObjective, settled_adam, steps_and_batch
-from tutelage.autoencoders.training import check_course, checked_targets
+from tutelage.autoencoders.training import MEMORY, check_course, checked_targets
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.training.settings import Training, set_rate
 
-_MEMORY = 0.98  # of the running mean that is reported as the estimate
 _EVERY = 50  # steps between two looks at what has become of training
 
 
@@ -52,6 +51,7 @@ def sentence_gain(model: Model, z: Tensor, uniform: Tensor) -> Tensor:
     """
     x = model.decoder.sample(z, uniform)
     with torch.no_grad():
+        # A baseline may depend on z but not on the sentence; log p(z) takes out how likely the code itself is.
         scores = model.estimator.log_density(z, x) - standard_normal(z)
     return score_function(model.decoder.log_density(x, z), scores)
 
@@ -102,7 +102,8 @@ def train_sentences(
         _estimator_step(model, part)
         aside.step()
         aside.zero_grad()
-        running = running + max(1 / (now + 1), 1 - _MEMORY) * (information - running)
+        running = running + max(1 / (now + 1), 1 - MEMORY) * (information - running)
+        # NaN targets, those of a VAE, compare as False and count no sign.
         wrong = wrong + ((information - wanted) * (running - wanted) < 0)
         if now + 1 in record or now + 1 == steps:
             history[now + 1] = running, bound, wrong / (now + 1 - last)

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from tutelage import draws
-from tutelage.autoencoders.parts import Model, normal_log_density
+from tutelage.autoencoders.parts import WIDEST, Model, normal_log_density, uniform_weights
 from tutelage.errors import TutelageError
 
 
@@ -28,6 +27,8 @@ def step(a: Tensor, h: Tensor, c: Tensor, weight: Tensor) -> tuple[Tensor, Tenso
     return gates, c.tanh().mul_(o), c
 
 
+# By hand: only gates and cells are kept for the way back, and the gradient of the weights is one product over all steps
+# at its end.
 class _Unrolled(torch.autograd.Function):
     """All steps from h = c = 0: a [T, S, B, 4H], W [S, H, 4H] -> h [T, S, B, H]."""
 
@@ -54,6 +55,8 @@ class _Unrolled(torch.autograd.Function):
         size, back = weight.shape[1], weight.mT
         by_a = by_state.new_empty(*by_state.shape[:3], 4 * size)
         dh, dc = by_state[-1], torch.zeros_like(by_state[-1])
+        # Invariant: dh is the derivative of the loss by the state after step t, and dc that by the cell after it,
+        # without its way through that state.
         for t in reversed(range(len(by_state))):
             i, f, o, g = ctx.gates[t].split(size, dim=-1)
             di, df, do, dg = by_a[t].split(size, dim=-1)
@@ -67,6 +70,8 @@ class _Unrolled(torch.autograd.Function):
                 dh, dc = torch.baddbmm(by_state[t - 1], by_a[t], back), dc * f
             else:
                 df.zero_()
+        # dW is the sum over steps of state(t - 1)^T times the gates' gradient at t: one product with time and batch as
+        # one axis.
         before, after = (v.transpose(0, 1).flatten(1, 2) for v in (states[:-1], by_a[1:]))
         return by_a, torch.bmm(before.mT, after)
 
@@ -77,14 +82,6 @@ def unrolled(a: Tensor, weight: Tensor) -> Tensor:
 
 
 _END = 0  # the number behind the last word
-_WIDEST = 8.0  # the largest |log deviation| an encoder may answer with
-
-
-def _uniform(seeds: Sequence[int], stream: str, fan_in: int, *shape: int) -> nn.Parameter:
-    """Entries uniform in +-1/sqrt(fan in), from the stream of each member's seed: [S, *shape]."""
-    count = torch.Size(shape).numel()
-    entries = (2 * draws.uniforms(draws.keys(seeds, stream), count) - 1) / fan_in**0.5
-    return nn.Parameter(entries.view(len(seeds), *shape).to(torch.get_default_dtype()))
 
 
 def _look_up(table: Tensor, words: Tensor) -> Tensor:
@@ -115,13 +112,13 @@ class SentenceDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.longest = longest
-        self.words = _uniform(seeds, "decoder-words", 1, vocabulary, embedding)
-        self.from_word = _uniform(seeds, "decoder-from-word", embedding, embedding, 4 * hidden)
-        self.from_code = _uniform(seeds, "decoder-from-code", latent, latent, 4 * hidden)
-        self.from_state = _uniform(seeds, "decoder-from-state", hidden, hidden, 4 * hidden)
+        self.words = uniform_weights(seeds, "decoder-words", 1, vocabulary, embedding)
+        self.from_word = uniform_weights(seeds, "decoder-from-word", embedding, embedding, 4 * hidden)
+        self.from_code = uniform_weights(seeds, "decoder-from-code", latent, latent, 4 * hidden)
+        self.from_state = uniform_weights(seeds, "decoder-from-state", hidden, hidden, 4 * hidden)
         self.bias = _forgetful(hidden, len(seeds), 1)
-        self.to_word = _uniform(seeds, "decoder-to-word", hidden, hidden, vocabulary)
-        self.code_to_word = _uniform(seeds, "decoder-code-to-word", latent, latent, vocabulary)
+        self.to_word = uniform_weights(seeds, "decoder-to-word", hidden, hidden, vocabulary)
+        self.code_to_word = uniform_weights(seeds, "decoder-code-to-word", latent, latent, vocabulary)
         self.to_word_bias = nn.Parameter(torch.zeros(len(seeds), 1, vocabulary))
 
     def _table(self) -> Tensor:
@@ -140,6 +137,8 @@ class SentenceDecoder(nn.Module):
         states = unrolled(_look_up(self._table(), before) + to_gates, self.from_state)
         logits = torch.matmul(states, self.to_word) + to_words
         chosen = -functional.cross_entropy(logits.flatten(0, 2), words.flatten(), reduction="none").view(words.shape)
+        # The end itself counts, since the model has to say it; what stands behind the end does not. The first word has
+        # the end before it and counts too.
         over = before == _END
         over[0] = False
         return chosen.masked_fill(over, 0.0).permute(1, 2, 0)
@@ -183,11 +182,13 @@ class SentenceEncoder(nn.Module):
         stream: str = "encoder",
     ) -> None:
         super().__init__()
-        self.words = _uniform(seeds, f"{stream}-words", 1, vocabulary, embedding)
-        self.from_word = _uniform(seeds, f"{stream}-from-word", embedding, 2, embedding, 4 * hidden)
-        self.from_state = _uniform(seeds, f"{stream}-from-state", hidden, 2, hidden, 4 * hidden)
+        self.words = uniform_weights(seeds, f"{stream}-words", 1, vocabulary, embedding)
+        self.from_word = uniform_weights(seeds, f"{stream}-from-word", embedding, 2, embedding, 4 * hidden)
+        self.from_state = uniform_weights(seeds, f"{stream}-from-state", hidden, 2, hidden, 4 * hidden)
         self.bias = _forgetful(hidden, len(seeds), 2, 1)
-        self.to_code = _uniform(seeds, f"{stream}-to-code", 2 * hidden * longest, 2 * hidden * longest, 2 * latent)
+        self.to_code = uniform_weights(
+            seeds, f"{stream}-to-code", 2 * hidden * longest, 2 * hidden * longest, 2 * latent
+        )
         self.to_code_bias = nn.Parameter(torch.zeros(len(seeds), 1, 2 * latent))
 
     def moments(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -197,12 +198,13 @@ class SentenceEncoder(nn.Module):
                 f"sentences are whole numbers [members, sentences, words], not {x.dtype} {list(x.shape)}"
             )
         words = x.permute(2, 0, 1)
+        # The two directions of reading are two members to the loop, so one call serves both.
         both = torch.stack([words, words.flip(0)], 2).flatten(1, 2)  # [T, 2 S, B], the two ways as members
         table = (torch.matmul(self.words.unsqueeze(1), self.from_word) + self.bias).flatten(0, 1)
         states = unrolled(_look_up(table, both), self.from_state.flatten(0, 1)).unflatten(1, (-1, 2))
         features = states.permute(1, 3, 0, 2, 4).flatten(2)  # [S, B, T 2 H]
         mean, log_std = torch.baddbmm(self.to_code_bias, features, self.to_code).chunk(2, dim=-1)
-        return mean, log_std.clamp(-_WIDEST, _WIDEST)
+        return mean, log_std.clamp(-WIDEST, WIDEST)
 
     def log_density(self, z: Tensor, x: Tensor) -> Tensor:
         """log q(z|x): z [S, B, k], sentences x [S, B, T] -> [S, B]."""

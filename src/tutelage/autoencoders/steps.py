@@ -42,6 +42,7 @@ def _resampled(joint: Joint, x: Tensor, stream: NamedDraws, k: int) -> Terms:
     drawn = [joint.log_weight(x, moments, stream.normal("encoder", moments[0].shape)) for _ in range(k)]
     log_w, log_p = torch.stack([w for w, _, _ in drawn]), torch.stack([p for _, p, _ in drawn])
     climbed = (log_w.logsumexp(0) - math.log(k)).mean()
+    # Reported only: the fit that the resampling encoder's kept code has on average.
     share = log_w.detach().softmax(0)  # of being the code that is kept
     fit = (share * log_p).sum(0).mean()
     return Terms(climbed, climbed, fit, fit - climbed)
@@ -77,6 +78,7 @@ def gain(joint: Joint, stream: NamedDraws, gradient: Gradient, batch: int) -> Te
     if joint.likelihood.kind == "categorical" and gradient == "sum":
         return _summed(joint, stream, batch)
     z, x, out = joint.samples(stream, batch)
+    # The estimator is held still while the model climbs: it has a step of its own, on samples of the model.
     joint.estimator.requires_grad_(False)
     scores = joint.score(z, x)
     joint.estimator.requires_grad_(True)

@@ -26,9 +26,10 @@ from tutelage.training.settings import Training, set_rate
 Sampler = Callable[[Tensor, int, int], Tensor]
 """Data: (keys [S], how many, place of the first) -> [S, B, d] or symbols int64 [S, B]."""
 
+# Trades memory for calls: the numbers do not depend on it.
 _SPAN = 50  # steps whose draws are made at a time
 _LOST = 1e6  # nats: a bound or an estimate beyond has left everything behind
-_MEMORY = 0.98  # of the running mean that is reported as the estimate
+MEMORY = 0.98  # of the running mean that is reported as the estimate
 
 
 @printed
@@ -132,6 +133,8 @@ def _train(
     up, aside = (
         settings.optimiser.for_module(p, settings.rate, fused=True) for p in (theta, model.estimator.parameters())
     )
+    # Three batches of draws per step: for the gradient, for the sign of I - M, and for the estimator. If one served two
+    # of them, the sign and the gradient would be correlated and the step biased.
     noise = _StepNoise(model, seeds, how.resample, batch, wanted.device)
     running, wrong, counted = torch.zeros_like(wanted), torch.zeros_like(wanted), 0
     history: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
@@ -150,7 +153,8 @@ def _train(
         if step:
             wrong += ((information > wanted) != (running > wanted)) & ~plain
             counted += 1
-        running = running + max(1 / (step + 1), 1 - _MEMORY) * (information - running)
+        # A plain mean at first, then an exponential one over about 50 steps: no bias from a start at 0.
+        running = running + max(1 / (step + 1), 1 - MEMORY) * (information - running)
         if step + 1 in record or step + 1 == steps:
             history[step + 1] = running.clone(), bound, wrong / max(1, counted)
             wrong, counted = torch.zeros_like(wanted), 0

@@ -10,7 +10,7 @@ To read, in this order: :mod:`.transfer` and :mod:`.tasks` (inputs and teachers)
 
 from tutelage.distillation.bounds import best_bound
 from tutelage.distillation.deep import balanced_start, guaranteed, limit
-from tutelage.distillation.flows import StudentFlow, flow
+from tutelage.distillation.flows import flow
 from tutelage.distillation.learners import (
     Distillation,
     HardTarget,
@@ -22,12 +22,11 @@ from tutelage.distillation.learners import (
 from tutelage.distillation.modules import distil
 from tutelage.distillation.outlook import Outlook, monotonicity, outcome, outlook
 from tutelage.distillation.targets import Softening
-from tutelage.distillation.tasks import DistillationTask, Empirical, Isotropic, LargeMargin, Polynomial
+from tutelage.distillation.tasks import Empirical, Isotropic, LargeMargin, Polynomial
 from tutelage.distillation.transfer import TransferSet
 
 __all__ = [
     "Distillation",
-    "DistillationTask",
     "Empirical",
     "HardTarget",
     "Isotropic",
@@ -35,7 +34,6 @@ __all__ = [
     "Outlook",
     "Polynomial",
     "Softening",
-    "StudentFlow",
     "TransferSet",
     "Weakened",
     "angle",

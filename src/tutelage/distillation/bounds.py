@@ -82,6 +82,8 @@ def best_bound(p: Reverse, count: int, *, tighter: bool = False, delta: float = 
     0.189
     """
     low, high = 0.0, math.pi / 2 - delta
+    # Each round looks between the neighbours of the best point of the last: four of 2,001 points find beta to 1e-12.
+    # Any beta gives a valid bound, so a local minimum would only be looser.
     for _ in range(4):
         beta = torch.linspace(low, high, 2001, dtype=torch.float64)
         value = risk_bound(p, count, beta, tighter=tighter, delta=delta)
@@ -159,6 +161,7 @@ def miss(eps: Tensor, length: Tensor, *, sharp: bool = False) -> Tensor:
 
     sqrt(2 pi eps / length), or with ``sharp`` the least such angle, arcsin(eps / length).
     """
+    # The sharp angle is that of the tangents from 0 to the ball of radius eps.
     ratio = torch.as_tensor(eps, dtype=torch.float64) / length
     if bool((ratio > 0.5).any()):
         raise TutelageError("the lemma asks for eps <= |w| / 2: start the student closer to 0")

@@ -36,6 +36,9 @@ def distance_to_sublevel(transfer: TransferSet, level: Tensor) -> Tensor:
             "the distance is for levels between 0 and l1(0): at l1(0) and above, 0 itself belongs to the set"
         )
     rows = transfer.x @ transfer.basis
+    # Invariant of both loops: at the weight `high` the minimiser's loss is above the level, at `low` at most the level.
+    # The loss rises with the weight, so the weight in between is found by halving, in logarithms, since it spans many
+    # decades.
     high = torch.full_like(level, transfer.safe_step.reciprocal().max().item() * 4)
     while bool((low_loss := _ridge(transfer, rows, high)[1] <= level).any()):
         high = torch.where(low_loss, 4 * high, high)
@@ -51,6 +54,7 @@ def distance_to_sublevel(transfer: TransferSet, level: Tensor) -> Tensor:
 
 def _ridge(transfer: TransferSet, rows: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """The minimiser of l1 + weight |c|^2 / 2 in the span's coordinates by Newton's method, and its l1: [S, k], [S]."""
+    # The ridge makes the problem strictly convex, also along the zero columns of the basis beyond the rank.
     c = torch.zeros(rows.shape[0], rows.shape[2], dtype=torch.float64)
     eye, ridge = torch.eye(rows.shape[2], dtype=torch.float64), weight[:, None, None]
     for _ in range(200):

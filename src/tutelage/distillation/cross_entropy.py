@@ -13,7 +13,10 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 
+# Below it the closed form subtracts two numbers of size |gap| to get one of size gap^2, and loses more digits than the
+# series of five terms leaves out.
 _NEAR = 1e-2
+# Below this logit the labels are so small that the loss is y (e^gap - 1 - gap) to the last digit.
 _FAR = -30.0
 
 
@@ -48,6 +51,7 @@ def excess(u: Tensor, t: Tensor) -> Tensor:
     u, t = torch.broadcast_tensors(u, t)
     flip = torch.where(t > 0, -1.0, 1.0)
     u, t = flip * u, flip * t
+    # With t <= 0 the label is at most 1/2 and no probability is 1 to the last digit, so nothing rounds to certainty.
     y, gap = torch.sigmoid(t), u - t
     near = gap.abs() < _NEAR
     far = gap > 30  # log1p(y expm1) would overflow: the two softplus are far apart and lose nothing
@@ -78,6 +82,8 @@ def log_excess(u: Tensor, t: Tensor) -> Tensor:
     right, left = gap.clamp_min(_NEAR), gap.clamp_max(-_NEAR)
     above = right + torch.log1p(-(1 + right) * torch.exp(-right))
     below = torch.log(torch.expm1(left) - left)
+    # log(y) = t for so small a label, plus the logarithm of e^gap - 1 - gap in three ranges: a series near 0, e^gap
+    # taken out on the right where it would overflow, and as it is on the left.
     poisson = t + torch.where(gap.abs() < _NEAR, series, torch.where(gap > 0, above, below))
     return torch.where((t < _FAR) & (u < _FAR), poisson, excess(u, t).log())
 
@@ -85,6 +91,7 @@ def log_excess(u: Tensor, t: Tensor) -> Tensor:
 def slope(u: Tensor, t: Tensor) -> Tensor:
     """sigma(u) - sigma(t), the derivative of the excess (Phuong 2021, eq. D.4), to relative precision everywhere."""
     high, low = torch.maximum(u, t), torch.minimum(u, t)
+    # sigma(a) - sigma(b) = sigma(a) sigma(-b) (1 - e^(b - a)): three factors with full precision, and no difference.
     size = torch.sigmoid(high) * torch.sigmoid(-low) * -torch.expm1(low - high)
     return torch.where(u >= t, size, -size)
 
@@ -114,6 +121,8 @@ def _end(t: Tensor, level: Tensor, side: float) -> Tensor:
         if bool((outer > 1e290).any()):
             raise TutelageError("the teacher is too sure for a bound on the student's logits: give it a smaller norm")
         outer = torch.where(short, 2 * outer, outer)
+    # Invariant: the loss is at most the level at `inner` and above it at `outer`. The outer end is returned, so that
+    # what is proved with it stays true.
     inner = torch.zeros_like(t)
     for _ in range(80):
         middle = (inner + outer) / 2

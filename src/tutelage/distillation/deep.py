@@ -79,17 +79,14 @@ def balanced_start(
     if len(seeds) != transfer.members:
         raise TutelageError(f"wanted a seed for each of the {transfer.members} sets, not {len(seeds)}")
     widths = [transfer.dimension, *[width] * (layers - 1), 1]
-    units = [_unit(seeds, layer, w) for layer, w in enumerate(widths[:-1])]
+    drawn = [draws.normals(draws.keys(seeds, f"balanced {layer}"), w) for layer, w in enumerate(widths[:-1])]
+    units = [torch.nn.functional.normalize(v, dim=1) for v in drawn]
     sign, size = _signs_and_sizes(transfer, units[0], scale)
     units.append(sign.unsqueeze(1))
     share = size[:, None, None] ** (1 / layers)
     weights = tuple(share * a.unsqueeze(2) * b.unsqueeze(1) for a, b in pairwise(units))
     asked = torch.full_like(size, scale)
     return Start(Network(weights, activation="linear"), size, asked)
-
-
-def _unit(seeds: Sequence[int], layer: int, width: int) -> Tensor:
-    return torch.nn.functional.normalize(draws.normals(draws.keys(seeds, f"balanced {layer}"), width), dim=1)
 
 
 def _signs_and_sizes(transfer: TransferSet, u: Tensor, scale: float) -> tuple[Tensor, Tensor]:
@@ -107,6 +104,8 @@ def _signs_and_sizes(transfer: TransferSet, u: Tensor, scale: float) -> tuple[Te
         """Not below the loss at 0: by its value, or by convexity where rounding hides the difference."""
         return ~((transfer.loss(w) < at_zero) | ((transfer.gradient(w) * w).sum(1) < 0))
 
+    # Invariant: `size` is the scale asked for over a power of two. The loss falls along sign * u at 0, so some halving
+    # ends below the loss at 0, unless rounding hides the fall: then the slope decides, because the loss is convex in w.
     while bool((high := too_high((sign * size).unsqueeze(1) * u)).any()):
         size = torch.where(high, size / 2, size)
         if bool((size < least).any()):
@@ -209,6 +208,7 @@ def limit(transfer: TransferSet, start: Tensor, layers: int) -> Tensor:
     share, power = (rest.norm(dim=1) / length).square(), (layers - 1) / layers
     target = goal.norm(dim=1).square()
     # z = nu^2 solves z = target + rest^2 (z / length^2)^power: concave on the right, so one root above target
+    # Newton's method on a convex function: from the second step on it comes down from above and never passes the root.
     z = torch.maximum(target, length.square()) * 2
     for _ in range(200):
         right = share * length.square() ** (1 - power) * z**power

@@ -204,6 +204,8 @@ def settle(
     goal = limit(transfer, start, layers)
     state, rebuild, velocity = _reduced(transfer, start, layers)
     fine = min(1e-10, tolerance / 100) if relative is None else relative
+    # Invariant: every set has been followed for the time `took`, and those in `left` are farther from their limit than
+    # the tolerance. Each round doubles the time, so a slow set costs at most twice what it needs.
     took = torch.zeros(transfer.members, dtype=torch.float64)
     left, span = torch.arange(transfer.members), 1.0
     while len(left):
@@ -232,6 +234,8 @@ def _reduced(transfer: TransferSet, start: Tensor, layers: int):
     if layers > 1 and bool((start == 0).all(1).any()):
         raise TutelageError("a deep linear student that starts at 0 stays there: start it elsewhere")
     start, basis = start.to(torch.float64), transfer.basis
+    # The part of w across the data gets no gradient of its own; it is only scaled, as a whole, by the layers' growth.
+    # One number for its length is all that has to be followed.
     rest = transfer.across(start)
     length = rest.norm(dim=1, keepdim=True)
     aside = rest / torch.where(length > 0, length, 1.0)
@@ -257,6 +261,8 @@ def _reduced(transfer: TransferSet, start: Tensor, layers: int):
 
 def _layer_slopes(x: Tensor, logits: Tensor, layers: Sequence[Tensor]) -> list[Tensor]:
     """dl/dW_l = (W_1..W_{l-1})^T g (W_{l+1}..W_L)^T of every layer, g the gradient of l1 [S, d]."""
+    # Products from the top down once, then one pass from below: the gradients of all layers for a few products per
+    # layer.
     above = [torch.ones(len(x), 1, 1, dtype=x.dtype)]
     for weight in reversed(layers[1:]):
         above.insert(0, weight @ above[0])

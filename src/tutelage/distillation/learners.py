@@ -68,6 +68,8 @@ def newton(transfer: TransferSet, tolerance: float = 1e-12, most: int = 1000) ->
     """
     basis = transfer.basis
     rows = transfer.x @ basis  # [S, n, k], zero columns beyond the rank
+    # With independent inputs every logit can be set by itself: the step of each is its slope over its curvature, and
+    # one pseudo-inverse serves all steps.
     free = transfer.count <= transfer.dimension and bool(transfer.full_rank.all())
     inverse = torch.linalg.pinv(rows) if free else None
     c = torch.zeros(transfer.members, basis.shape[2], dtype=torch.float64)
@@ -96,6 +98,7 @@ def _newton_step(transfer: TransferSet, rows: Tensor, inverse: Tensor | None, c:
 def _falling(transfer: TransferSet, basis: Tensor, rows: Tensor, c: Tensor, step: Tensor) -> Tensor:
     """The first of 1, 1/2, 1/4, ... at which each loss falls, and 1 where no logit moves by more than 0.1: [S]."""
     size = torch.ones(len(c), dtype=torch.float64)
+    # Near the optimum rounding of the loss says nothing about descent any more; Newton's step is then taken whole.
     near = (rows @ step.unsqueeze(2)).abs().amax((1, 2)) <= 0.1
     old = transfer.loss((basis @ c.unsqueeze(2)).squeeze(2))
     for _ in range(60):
@@ -229,6 +232,8 @@ class HardTarget:
             return _max_margin(signed)
         pace = transfer.safe_step if self.rate is None else torch.full_like(transfer.safe_step, self.rate)
         gram, share = signed @ signed.mT, (pace / transfer.count)[:, None, None]
+        # From 0, w stays a combination of the inputs: n coefficients are followed instead of d weights, with products
+        # in the Gram matrix.
         dual = torch.zeros(*signed.shape[:2], 1, dtype=torch.float64)  # w = sum_i dual_i y_i x_i
         for _ in range(self.steps):
             dual = dual + share * torch.sigmoid(-(gram @ dual))

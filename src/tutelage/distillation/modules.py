@@ -120,6 +120,8 @@ def distil(
             break
         pupil.train()
         total, samples = 0.0, 0
+        # The order is a function of seed and epoch alone, so a run that is cut short by `seconds` saw what a longer one
+        # sees first.
         for rows in draws.permutations(key, len(x), epoch)[0].split(batch):
             set_rate(next(rates), step)
             total += _learn(pupil, step, x[rows], targets[rows], None if y is None else y[rows], how)

@@ -146,6 +146,7 @@ def _teachers(last: nn.Linear) -> tuple[list[str], Tensor]:
     if len(weight) == 2:
         return ["1"], weight[1:] - weight[:1]
     classes = len(weight)
+    # Class against the mean of the others: w_c - mean of the rest = (w_c - mean of all) C / (C - 1).
     return [str(c) for c in range(classes)], (weight - weight.mean(0)) * classes / (classes - 1)
 
 

@@ -99,6 +99,7 @@ def logistic_teacher(x: Tensor, labels: Tensor, penalty: float = 1.0) -> Tensor:
     signed = (x.double() * (2 * labels.double() - 1).unsqueeze(1)).numpy()
 
     def objective(w: np.ndarray) -> tuple[float, np.ndarray]:
+        # The slope of log(1 + e^-m) is -1 / (1 + e^m), formed through logaddexp so that no margin overflows.
         m = signed @ w
         pull = np.exp(-np.logaddexp(0, m))
         return float(np.logaddexp(0, -m).sum() + penalty / 2 * w @ w), penalty * w - pull @ signed

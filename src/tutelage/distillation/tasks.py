@@ -74,6 +74,8 @@ class _Symmetric:
 
     def points(self, seeds: Sequence[int], count: int, stream: str = "transfer") -> Tensor:
         """Inputs [S, count, d]: an angle, a direction at that angle, and a length from N(0, 1) with its sign."""
+        # By inversion: P[angle >= angles(u)] = u. Streams are apart for angles, lengths and directions, so a longer set
+        # begins with the shorter one.
         a = self.angles(draws.uniforms(draws.keys(seeds, f"{stream} angles"), count)).unsqueeze(2)
         length = draws.normals(draws.keys(seeds, f"{stream} lengths"), count).unsqueeze(2)
         u = draws.normals(draws.keys(seeds, f"{stream} directions"), count * (self.dimension - 1))

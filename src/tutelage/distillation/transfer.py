@@ -110,6 +110,8 @@ class TransferSet:
     @cached_property
     def _span(self) -> tuple[Tensor, Tensor]:
         x = self.x[:1] if self.x.stride(0) == 0 else self.x  # sets that share their inputs share the span
+        # Points are made units first: the rank is a matter of directions, and a short input counts as much as a long
+        # one.
         length = x.norm(dim=2, keepdim=True)
         q, r = torch.linalg.qr((x / torch.where(length > 0, length, 1.0)).mT)
         u, s, _ = torch.linalg.svd(r, full_matrices=False)
@@ -150,6 +152,7 @@ class TransferSet:
     def across(self, w: Tensor) -> Tensor:
         """The part of w orthogonal to all inputs, projected twice so that rounding leaves nothing: [..., S, d]."""
         rest = w - self.along(w)
+        # The second projection takes out what rounding of the first left in the span.
         rest = rest - self.along(rest)
         return torch.where((self.rank == self.dimension).unsqueeze(-1), torch.zeros_like(rest), rest)
 

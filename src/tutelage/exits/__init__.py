@@ -20,7 +20,7 @@ from tutelage.exits.msdnet import CIFAR, MSDNet
 from tutelage.exits.multi_exit import MultiExit, initialised, multi_exit_conv, multi_exit_mlp
 from tutelage.exits.objective import Annealing
 from tutelage.exits.tasks import ExitObjective
-from tutelage.exits.training import TrainedExits, train_exits
+from tutelage.exits.training import train_exits
 
 __all__ = [
     "Annealing",
@@ -28,7 +28,6 @@ __all__ = [
     "ExitObjective",
     "MSDNet",
     "MultiExit",
-    "TrainedExits",
     "early_exit",
     "exit_accuracy",
     "exit_times",

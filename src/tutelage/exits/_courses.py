@@ -23,6 +23,7 @@ def seat(courses: Sequence["ExitCourse"]) -> None:
     """Give each course the network it trains; networks that can be stacked and differ only in data and seed share one
     stack.
     """
+    # Networks share a stack where one set of kernels serves them: the same shapes, settings, objective and batch sizes.
     stacks: dict[tuple, list[ExitCourse]] = {}
     for course in courses:
         task, batch = course.task, course.batches
@@ -123,6 +124,7 @@ class ExitCourse:
             self.losses.append(float(losses.mean()))
             if self.task.held:
                 accuracy = float(exit_accuracy(self.pupil.model, *self.task.held).single.mean())
+                # The first of equal epochs is kept: it trained less.
                 if self.best is None or accuracy > self.best[0]:
                     state = {name: value.clone() for name, value in self.pupil.model.state_dict().items()}
                     self.best = accuracy, epoch + 1, state

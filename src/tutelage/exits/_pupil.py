@@ -98,6 +98,7 @@ class Pupil:
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()
+        # What was seen stays on the device; reading a number would make the host wait for the GPU at every step.
         row = torch.stack([part.detach().double() for part in (loss, self.temperature, adjusted, raw)])
         self.seen.index_copy_(0, self.done, row.unsqueeze(0))
         self.done += 1
@@ -111,6 +112,8 @@ class Pupil:
         was = torch.backends.cudnn.benchmark
         torch.backends.cudnn.benchmark = was or self.steps >= _SEARCH
         try:
+            # Steps before the recording are real steps: everything they change is restored afterwards, and the
+            # recording itself runs nothing.
             for _ in range(_WARM):
                 self.done.zero_()
                 self._step()
@@ -143,6 +146,7 @@ class Pupil:
             for number, parameter in enumerate(self._parameters()):
                 buffers = self.optimiser.state[parameter]
                 momentum = state.get(f"momentum.{number}")
+                # In place where there is a buffer already: a recording knows arrays by their addresses.
                 if buffers.get("momentum_buffer") is not None:
                     buffers["momentum_buffer"].copy_(0 if momentum is None else momentum)
                 elif momentum is not None:

@@ -149,6 +149,8 @@ def _stages(module: nn.Module, graph: fx.Graph, ends: Sequence[fx.Node]) -> list
     given = [node for node in graph.nodes if node.op == "placeholder"]
     if len(given) != 1:
         raise TutelageError(f"the module takes {len(given)} inputs: exits are for modules that take one")
+    # Exits claim in their order, so a node belongs to the first exit that needs it. What no exit needs, such as the
+    # module's own last layers, is claimed by none and left out.
     turn: dict[fx.Node, int] = {given[0]: 0}
     for number, end in enumerate(ends):
         _claim(end, number, turn)
@@ -160,6 +162,9 @@ def _stages(module: nn.Module, graph: fx.Graph, ends: Sequence[fx.Node]) -> list
         for node in nodes:
             if turn[node] == number and node.op != "placeholder":
                 copied[node] = piece.node_copy(node, lambda n, copied=copied: copied[n])  # type: ignore[misc]
+        # Invariant: `given` are the values that piece `number` - 1 hands on. A piece hands on its exit's value and all
+        # values so far that a later piece uses, those that it only passes through included: that is how skip
+        # connections cross a cut.
         needed = [n for n in nodes if turn[n] <= number and n is not end and _later(n, turn, number)]
         piece.output(tuple(copied[node] for node in (end, *needed)))
         stages.append(_Piece(fx.GraphModule(module, piece)))
@@ -169,6 +174,7 @@ def _stages(module: nn.Module, graph: fx.Graph, ends: Sequence[fx.Node]) -> list
 
 def _claim(end: fx.Node, number: int, turn: dict[fx.Node, int]) -> None:
     """Mark the node, and all that it depends on and no earlier exit does, as of this exit's turn."""
+    # Invariant: nodes in `turn` have all their inputs in `turn` or in `pending`.
     pending = [end]
     while pending:
         node = pending.pop()

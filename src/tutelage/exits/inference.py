@@ -74,6 +74,7 @@ def exit_accuracy(model: MultiExit, x: Tensor | Pixels, y: Tensor, top: int = 1)
             for start in range(0, len(x), _BATCH):
                 labels = y[start : start + _BATCH]
                 p = torch.stack([log_probabilities(z).exp() for z in model(x[start : start + _BATCH])])
+                # All exits of a batch at once: the running ensemble is a cumulative mean over the first axis.
                 counts = torch.arange(1, len(p) + 1, device=p.device).view(-1, 1, 1)
                 predicted = p.argmax(-1)
                 same = (predicted[:, None] == predicted[None]).sum(-1)
@@ -204,6 +205,8 @@ def early_exit(model: MultiExit, x: Tensor, threshold: float) -> EarlyAnswer:
     left, state = torch.arange(len(x), device=x.device), x
     answer, number = None, torch.full((len(x),), model.exits, device=x.device)
     for m, (stage, head) in enumerate(zip(model.stages, model.heads, strict=True), 1):
+        # Invariant: `left` are the samples without an answer, and `state` holds what the stages so far made of them, in
+        # that order. The last exit takes all that are left.
         state = stage(state)
         p = log_probabilities(head(state)).exp()
         answer = p.new_zeros(len(x), p.shape[1]) if answer is None else answer
@@ -267,6 +270,8 @@ def exit_times(model: MultiExit, x: Tensor, repeats: int = 20, warm_up: int = 3)
     budget, anytime = [], []
     with torch.no_grad():
         for turn in range(warm_up + repeats):
+            # Modes and exits in turn within every repeat, so that a moment in which the machine is busy is shared by
+            # all of them.
             alone = [_seconds(lambda m=m: model.at(x, m), x) for m in range(1, model.exits + 1)]  # type: ignore[misc]
             together = _arrivals(running_ensemble(model, x), x)
             if turn >= warm_up:

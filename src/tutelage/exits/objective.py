@@ -104,53 +104,6 @@ def constant(temperature: float) -> Annealing:
     return Annealing(temperature, factor=1.0)
 
 
-def exit_wise_loss(logits: Sequence[Tensor], labels: Tensor) -> Tensor:
-    """l_cls, the mean cross-entropy over exits and labelled samples (Phuong 2021, eqs. 6.5 and 6.7): M of [N, C], [N]
-    -> [].
-    """
-    check_labels(labels, logits[0].shape[1])
-    return classification(torch.stack(list(logits)), labels)
-
-
-def exit_distillation_loss(
-    logits: Sequence[Tensor], teachers: Sequence[Sequence[int]], temperature: float = 1.0
-) -> Tensor:
-    """l_dist of every sample (Phuong 2021, eq. 6.4): M of [N, C] -> [N]; an exit without teachers adds nothing."""
-    constant(temperature)
-    z = torch.stack(list(logits))
-    return distillation(z, teacher_shares(teachers, z), temperature)
-
-
-def multi_exit_loss(
-    logits: Sequence[Tensor],
-    labels: Tensor,
-    teachers: Sequence[Sequence[int]],
-    temperature: float = 1.0,
-    shares: Tensor | None = None,
-) -> Tensor:
-    """l_cls over the labelled samples plus l_dist over all of them (Phuong 2021, eqs. 6.1 and 6.6): -> [].
-
-    shares: of each sample in l_dist [N]; equal unless given, so that a batch may hold labelled and unlabelled samples
-    in another proportion than the data.
-    """
-    classified = exit_wise_loss(logits, labels)
-    if not any(teachers):
-        return classified
-    each = exit_distillation_loss(logits, teachers, temperature)
-    return classified + (each.mean() if shares is None else (shares * each).sum())
-
-
-def teacher_confidence(logits: Sequence[Tensor], teachers: Sequence[Sequence[int]], temperature: float = 1.0) -> float:
-    """The largest class probability of the mean over all teaching exits, softened, averaged over samples."""
-    z = torch.stack(list(logits))
-    return float(confidence(z, teacher_shares(teachers, z), temperature))
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# The same without questions asked, for logits of all exits in one array z [M, N, C]: what a step of training runs,
-# without a word between a GPU and its host. The temperature may be a tensor [].
-
-
 def check_labels(labels: Tensor, outputs: int) -> None:
     """Reject labels that are no whole numbers, all absent, or not among the classes."""
     if labels.is_floating_point() or labels.is_complex():
@@ -177,6 +130,10 @@ def teacher_shares(teachers: Sequence[Sequence[int]], like: Tensor) -> Tensor:
     return torch.tensor(rows, dtype=like.dtype, device=like.device)
 
 
+# From here on logits of all exits are one array z [M, N, C], and nothing reads a number off a tensor: a step of
+# training runs this without a word between a GPU and its host. The temperature may be a tensor [].
+
+
 def classification(z: Tensor, labels: Tensor) -> Tensor:
     """l_cls: [M, N, C], [N] -> []."""
     known = (labels != UNLABELLED).to(z)
@@ -187,6 +144,7 @@ def classification(z: Tensor, labels: Tensor) -> Tensor:
 def distillation(z: Tensor, shares: Tensor, temperature: float | Tensor, power: float = 2.0) -> Tensor:
     """l_dist of every sample: [M, N, C], teachers' shares [M, M] -> [N]; power: of the temperature in its weight."""
     softened = z / temperature
+    # Detached: teachers are constants here, though the same exits learn from their labels in the other term.
     targets = torch.einsum("mt,tnc->mnc", shares, log_probabilities(softened.detach()).exp())
     return temperature**power * distillation_loss(softened, targets, None).mean(0)
 

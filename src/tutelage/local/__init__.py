@@ -10,7 +10,7 @@ students of a teacher amount to), :mod:`.slab` and :mod:`.hermite` (test functio
 """
 
 from tutelage.local.adversary import basin_edge, flattest, slowest
-from tutelage.local.descent import Descent, descend, descend_on_samples, lazy_rate
+from tutelage.local.descent import descend, descend_on_samples, lazy_rate
 from tutelage.local.directions import direction
 from tutelage.local.exact import gradient, hessian, loss, loss_and_gradient
 from tutelage.local.grouping import groups
@@ -19,7 +19,6 @@ from tutelage.local.setting import LocalSetting
 from tutelage.local.starts import local_students, separated_teachers
 
 __all__ = [
-    "Descent",
     "LocalSetting",
     "basin_edge",
     "descend",

@@ -40,6 +40,8 @@ def _outward(n, top, u, g, dw):
 def _beside(x, j, u, i, f, row):
     """Sine and cosine in x_j = cosine u_i + sine f_row for units; f_row is a unit at right angles to u_i, or 0."""
     d = x.shape[1]
+    # Gram and Schmidt twice over: near u_i the difference has few digits, and what the first pass missed of u_i would
+    # be as large as f itself. The sine is measured after the second.
     cosine = dot(x, j, u, i)
     for a in range(d):
         f[row, a] = x[j, a] - cosine * u[i, a]
@@ -73,6 +75,9 @@ def _folded(w, taught):
     v, rest = -taught, np.zeros((r, d))
     for j in range(m):
         best = 10.0
+        # Nearest teacher by the angle between lines, in [0, pi/2]: |w.x| does not know w from -w. A student on the far
+        # side is flipped together with all its directions, so that below every student lies within a right angle of its
+        # teacher.
         for i in range(r):
             row = i * m + j
             sine[row], cosine[row] = _beside(x, j, u, i, f, row)
@@ -89,6 +94,8 @@ def _folded(w, taught):
                 for a in range(d):
                     f[row, a] = -f[row, a]
         add_effective(w, j, sign[j], v, rest, mine[j])
+    # v is a difference of nearly equal sums when the loss is small. Heads and tails were added apart, so its error is
+    # one rounding of v, not of the masses.
     v += rest
     return u, n, x, sign, mine, f, sine, cosine, v
 
@@ -122,6 +129,8 @@ def fine_gradient(w, taught, top, dw):
         for k in range(m):
             if n[k] == 0:
                 continue
+            # Student k differs from a share of its teacher only inside its wedge, so it acts on j by the moment of that
+            # wedge alone, of second order in the small angle of k.
             i = mine[k]
             row_k, row_j = i * m + k, i * m + j
             c = dot(f, row_k, f, row_j)
@@ -181,6 +190,8 @@ def fine_split(w, taught):
         i = mine[j]
         row_j = i * m + j
         for k in range(m):
+            # Either of a pair could be expanded; the one nearer to its teacher has the thinner wedge and the smaller
+            # moment.
             if n[j] == 0 or n[k] == 0 or delta[j] > delta[k] or (delta[j] == delta[k] and j > k):
                 continue  # the one nearer to its teacher is expanded, and a pair counted once
             other, t = i * m + k, i * r + mine[k]

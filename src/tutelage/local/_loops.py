@@ -15,6 +15,8 @@ from tutelage.local import _fine, _plain, _wedges
 from tutelage.local._fine import fine_gradient, fine_split
 from tutelage.local._plain import copy, plain
 
+# The plain way is off by 1e-16 of the squared scale: at 1e-4 of it a loss still has twelve digits, and a gradient,
+# which is about a root of the loss, nearly as many at 1e-9. The fine way costs more, so it begins no earlier.
 _FINE_LOSS = 1e-4
 """Share of the squared scale below which a loss is computed the fine way."""
 _FINE_GRADIENT = 1e-9
@@ -54,6 +56,9 @@ def _make(stamp: int):
         for s in range(first, last):
             taught_s = taught[s if taught.shape[0] > 1 else 0]
             place, level, close = 0, 0, False
+            # Invariant: at the head of the loop w[s] is after `step` steps, `level` levels have been passed and `place`
+            # records made. `close` says whether the last gradient needed the fine way: then the plain one is not
+            # computed at all, unless a loss is asked for, and the next time the plain loss decides again.
             for step in range(record[-1] + 1):
                 wanted = place < len(record) and step == record[place]
                 asked = wanted or level < levels.shape[1]
@@ -81,6 +86,7 @@ def _make(stamp: int):
                 for j in range(dw.shape[0]):
                     for a in range(dw.shape[1]):
                         w[s, j, a] -= rate[s] * dw[j, a]
+                # A diverged member ends here, and the caller finds its NaN; the others go on.
                 if not math.isfinite(size):
                     end[s] = np.nan
                     break

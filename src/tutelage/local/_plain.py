@@ -53,6 +53,7 @@ def _row(u, p, sine, rest, cosine):
         for q in range(p + 1, every):
             cosine[q] += u[a, p] * u[a, q]
     for q in range(p + 1, every):
+        # Several passes over the row: those without a branch become vector instructions.
         rest[q] = (1 - abs(cosine[q])) / 2
         cosine[q] = 1.0 if cosine[q] >= 0 else -1.0
     for q in range(p + 1, every):
@@ -63,6 +64,7 @@ def _row(u, p, sine, rest, cosine):
             rest[q] = apart / 4
     for q in range(p + 1, every):
         z = rest[q]
+        # A polynomial and not the library's arcsine, which is a call per entry and would keep the loop scalar.
         root, value = math.sqrt(z), _ARCSINE[_DEGREE]
         for k in range(_DEGREE - 1, -1, -1):
             value = value * z + _ARCSINE[k]
@@ -91,6 +93,9 @@ def plain(w, taught, top, dw):
         scale += abs(coefficient[p])
     g, out, total = np.zeros((d, every)), np.zeros(every), 0.0
     for p in range(every):
+        # Invariant: pairs with a smaller index than p have given their part to `g`, `out` and `total`; row p serves
+        # both units of a pair. Teachers are units with a negative coefficient, and gradients with respect to them are
+        # computed and not used.
         _row(u, p, sine, rest, cosine)
         mine, along = coefficient[p], coefficient[p] * math.pi / 2
         total += mine * mine * math.pi / 4

@@ -20,6 +20,7 @@ from numba import njit
 
 from tutelage.compiling import INLINED
 
+# Compensated sums are sums of rounding errors, which a compiler that may reorder would simplify to 0.
 _EXACT = {name: value for name, value in INLINED.items() if name != "fastmath"}
 _SPLIT = 134217729.0  # 2^27 + 1
 
@@ -29,6 +30,7 @@ def less_sine(y):
     """y - sin y, by its series where the difference would lose digits."""
     if abs(y) > 0.5:
         return y - math.sin(y)
+    # Six terms of the series leave out at most 1.1e-15 of the value, at 1/2.
     z = y * y
     return y * z / 6 * (1 - z / 20 * (1 - z / 42 * (1 - z / 72 * (1 - z / 110 * (1 - z / 156)))))
 
@@ -41,6 +43,7 @@ def wedge(sine_d, cosine_d, sine, cosine, c):
     sine_1 = math.sqrt(n * n + q)
     b = sine_1 - n
     if n > 0:
+        # b = sqrt(n^2 + q) - n cancels for n > 0, where q / (sqrt(n^2 + q) + n) is the same number.
         b = q / (sine_1 + n)
     sine_y = sine_d * c - cosine * b
     cosine_1 = cosine_d * cosine + sine_d * sine * c
@@ -89,6 +92,7 @@ def _length(w, j):
         p, off = _product(w[j, a], w[j, a])
         head, more = _sum(head, p)
         tail += off + more
+    # Newton's correction of the root in the lower digits: (|w|^2 - root^2) / (2 root).
     if head == 0:
         return 0.0, 0.0
     root = math.sqrt(head)

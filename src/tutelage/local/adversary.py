@@ -138,6 +138,8 @@ def slowest(setting: LocalSetting, level: float, *, horizon: int = 200, iteratio
 def _gone_back(setting: LocalSetting, path: Tensor, rate: Tensor) -> Tensor:
     """A unit multiple of the gradient of L(W_T) with respect to W_0, along the path [T + 1, S, m, d]: [S, m, d]."""
     a = _unit(gradient(setting.moved(path[-1])))
+    # Going back along the path: dL(W_T)/dW_t = (I - rate H_t) dL(W_T)/dW_{t+1}. Only its direction is wanted, so it is
+    # made a unit at every step and can neither vanish nor overflow.
     for w in path[:-1].flip(0):
         size = w.flatten(1).norm(dim=1)
         a = _unit(a - rate * _bent(setting, w, a, size))
@@ -158,6 +160,8 @@ def _walk(
     w = _scaled(setting, level)
     best = start = score(w)
     step = 0.05 * w.flatten(1).norm(dim=1)
+    # Invariant: w is on the surface to one part in a thousand and has the lowest score met so far. A step that leaves
+    # the surface, or does not lower the score, is not taken and shortens the next one.
     for _ in range(iterations):
         trial = _onto(setting, w + step[:, None, None] * downhill(w), level)
         on = (loss(setting.moved(trial)) / level - 1).abs() < 1e-3
@@ -193,6 +197,7 @@ def _scaled(setting: LocalSetting, level: float) -> Tensor:
         return loss(setting.moved(perfect + t[:, None, None] * off)) >= level
 
     low, high = (torch.full((setting.members,), t, dtype=torch.float64) for t in (0.0, 1.0))
+    # Invariant: along the line the loss is below the level at `low` and, after the doublings, not below it at `high`.
     for _ in range(_DOUBLINGS):
         high = torch.where(above(high), high, 2 * high)
     if not bool(above(high).all()):
@@ -214,6 +219,7 @@ def _bent(setting: LocalSetting, w: Tensor, a: Tensor, size: Tensor) -> Tensor:
     """The Hessian at w times the unit of a, by differences over a small share of the size: [S, m, d]."""
     h = (_DIFFERENCE * size)[:, None, None]
     unit = _unit(a)
+    # Central differences of exact gradients: the Hessian itself would have (m d)^2 numbers per member.
     return (gradient(setting.moved(w + h * unit)) - gradient(setting.moved(w - h * unit))) / (2 * h)
 
 

@@ -157,6 +157,7 @@ def descend(
     rates = _rates(setting, rate, beyond or top is not None)
     w, shape = setting.students.numpy().copy(), (len(steps), setting.members)
     kept = np.empty((*shape, setting.m, setting.d) if keep else (0, 1, 1, 1))
+    # NaN until written: what is left of it tells which member diverged before its last record.
     losses, sizes = np.full(shape, np.nan), np.full(shape, np.nan)
     falling = np.array(sorted(levels, reverse=True), dtype=float)
     limits = np.tile(falling, (setting.members, 1))
@@ -191,7 +192,6 @@ def _rates(setting: LocalSetting, rate: float | Tensor | None, beyond: bool) -> 
         worst = int((rates / limit).argmax())
         raise TutelageError(
             f"the rate {float(rates[worst]):.4g} is beyond {float(limit[worst]):.4g} = 1 / (2 sum |w*|), where descent "
-            f""
             "is not stable at the optimum: lower it, or say beyond=True"
         )
     return rates
@@ -215,6 +215,8 @@ def _on_samples(students: Tensor, teachers: Tensor, x: Tensor) -> Tensor:
     length = students.norm(dim=2, keepdim=True)
     unit = students / torch.where(length == 0, 1, length)
     inner = x @ unit.mT
+    # R at the samples, students less teachers; below, its gradient in the effective neuron g = |w| w and then the
+    # Jacobian |w| (I + u u^T) of g.
     off = (inner.abs() * length.square().mT).sum(2) - (x @ teachers.mT).abs().sum(2)
     g = (off.unsqueeze(2) * inner.sign()).mT @ x / x.shape[1]
     return length * (g + (g * unit).sum(2, keepdim=True) * unit)

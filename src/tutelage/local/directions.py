@@ -77,6 +77,7 @@ def direction(setting: LocalSetting, angle: Tensor | float | None = None) -> Dir
     Direction
     """
     grouping = groups(setting)
+    # Half of the mass within the angle keeps |D| bounded, and a smaller angle loses less in the terms with its square.
     limit = grouping.half_mass_angle() if angle is None else torch.as_tensor(angle, dtype=torch.float64)
     limit = limit.expand(setting.members)
     mass = grouping.mass(limit)
@@ -84,6 +85,7 @@ def direction(setting: LocalSetting, angle: Tensor | float | None = None) -> Dir
     share = _share(grouping, limit)
     pulled = grouping.students - share @ setting.teachers
     unit = grouping.students / torch.where(grouping.weight == 0, 1, grouping.weight).sqrt().unsqueeze(2)
+    # (I + u u^T)^{-1} = I - u u^T / 2 for a unit u.
     vectors = pulled - (pulled * unit).sum(2, keepdim=True) * unit / 2
     vectors = vectors * grouping.sign.unsqueeze(2) * met[:, None, None]
     value, slope = loss_and_gradient(setting)

@@ -74,6 +74,8 @@ class StudentGroups:
         """The least angle at which every T_i(angle) has mass |w*_i| / 2, pi/2 where none does: [S] (Zhou et al. 2021,
         Lemma 8).
         """
+        # Students by angle; the running sums of each teacher's masses reach half at some student, and its angle is the
+        # teacher's.
         order = self.angle.argsort(1)
         mine = torch.nn.functional.one_hot(self.teacher, self.setting.r) * self.weight.unsqueeze(2)
         summed = mine.gather(1, order.unsqueeze(2).expand_as(mine)).cumsum(1)

@@ -22,6 +22,8 @@ from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
 
 _ROUNDING = 1e-14  # of the masses of all units: what <h, R> may be off by
+# The bound holds for every even degree. Low ones have the smallest norm, high ones see only what is far from all
+# teachers; from 16 on they are spaced by ratios, since neighbours hardly differ.
 _DEGREES = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 
@@ -33,6 +35,7 @@ def coefficients(k: np.ndarray | int) -> np.ndarray:
     """
     k = np.asarray(k)
     n = np.maximum(k - 2, 0) / 2
+    # (2n - 1)!! = (2n)! / (2^n n!), by logarithms, so that no degree overflows.
     double = gammaln(2 * n + 1) - n * math.log(2) - gammaln(n + 1)
     size = np.exp((math.log(2 / math.pi) - gammaln(k + 1)) / 2 + double)
     signed = np.where(k % 4 == 2, size, -size)
@@ -67,6 +70,8 @@ class HermiteBound:
 
 def lower_bound(setting: LocalSetting, degrees: tuple[int, ...] = _DEGREES) -> HermiteBound:
     """The best max(<h, R>, 0)^2 / (2 ||h||^2) over even degrees, below the loss of every member, rounding included."""
+    # What rounding may have added is taken off before squaring, so that a bound is never above the loss for that
+    # reason.
     rounding = _ROUNDING * (1 + setting.r) * (setting.mass + setting.total)
     met = [(with_residual(setting, n) - rounding).clamp_min(0) for n in degrees]
     each = torch.stack([sure**2 / (2 * squared_norm(setting, n)) for sure, n in zip(met, degrees, strict=True)], 1)

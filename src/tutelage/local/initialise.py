@@ -76,21 +76,29 @@ def fit_lengths(directions: Tensor, teachers: Tensor) -> Tensor:
     directions, teachers = directions.double(), teachers.double().expand(len(directions), -1, -1)
     gram = kernel(directions, directions, "abs").numpy()
     targets = kernel(directions, teachers, "abs").sum(2).numpy()
-    z = np.stack([_nnls(g, b) for g, b in zip(gram, targets, strict=True)])  # one active set per member
-    return ineffective(torch.from_numpy(z).unsqueeze(2) * directions)
+    return _with_lengths(directions, gram, targets)
 
 
 def fit_lengths_to_samples(directions: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """The same from samples x [S, N, d], y [S, N]."""
-    features = (x.double() @ directions.double().mT).abs()
+    directions = directions.double()
+    features = (x.double() @ directions.mT).abs()
     gram = (features.mT @ features / x.shape[1]).numpy()
     targets = ((features * y.double().unsqueeze(2)).mean(1)).numpy()
+    return _with_lengths(directions, gram, targets)
+
+
+def _with_lengths(directions: Tensor, gram: np.ndarray, targets: np.ndarray) -> Tensor:
+    """Students of the lengths that non-negative least squares give these directions, member by member."""
     z = np.stack([_nnls(g, b) for g, b in zip(gram, targets, strict=True)])
-    return ineffective(torch.from_numpy(z).unsqueeze(2) * directions.double())
+    return ineffective(torch.from_numpy(z).unsqueeze(2) * directions)
 
 
 def _nnls(gram: np.ndarray, target: np.ndarray) -> np.ndarray:
     """argmin over z >= 0 of z^T gram z / 2 - target.z, through a root of the Gram matrix."""
+    # z^T G z / 2 - b.z = |R z - c|^2 / 2 up to a constant, with G = R^T R and R^T c = b: the form nnls solves. More
+    # directions than dimensions of the kernel make G singular to rounding, and pivoting stops where no new direction is
+    # left.
     factor, order, rank, _ = dpstrf(gram, tol=_RANK * gram.diagonal().max())  # pivoted, since it may be singular
     order = order - 1
     root = np.zeros((rank, len(gram)))
@@ -154,7 +162,7 @@ def random_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int | N
         Students [S, m, d].
     """
     teachers = teachers_of(teachers, seeds)
-    _enough(m, teachers.shape[1])
+    check_enough(m, teachers.shape[1])
     directions = random_directions(m, teachers.shape[2], seeds)
     if number is None:
         return fit_lengths(directions, teachers)
@@ -176,7 +184,7 @@ def subspace_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int |
     """
     teachers = teachers_of(teachers, seeds)
     r = teachers.shape[1]
-    _enough(m, r)
+    check_enough(m, r)
     if number is None:
         basis = subspace(second_moment(teachers), r).expand(len(seeds), -1, -1)
         return fit_lengths(subspace_directions(m, basis, seeds), teachers)
@@ -185,6 +193,7 @@ def subspace_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int |
     return fit_lengths_to_samples(subspace_directions(m, basis, seeds), x, y)
 
 
-def _enough(m: int, r: int) -> None:
+def check_enough(m: int, r: int) -> None:
+    """Reject fewer students than teachers."""
     if (number := whole(m)) is None or number < r:
         raise TutelageError(f"there are {m} students for {r} teachers: the theory needs at least as many")

@@ -31,6 +31,8 @@ def sign_moments(first: Tensor, second: Tensor) -> Tensor:
     p = pairs(first, second)
     u = (first / first.norm(dim=2, keepdim=True)).unsqueeze(2)
     v = (second / second.norm(dim=2, keepdim=True)).unsqueeze(1)
+    # Two parallel units have nothing beside each other: e is then 0, and its terms have the factor sine, so they
+    # vanish.
     beside = v - p.cosine.unsqueeze(-1) * u
     size = beside.norm(dim=-1, keepdim=True)
     e = beside / torch.where(size == 0, 1, size)

@@ -40,6 +40,7 @@ def squared_norm(tau: np.ndarray | float) -> np.ndarray:
 
 def _by_quadrature(tau: np.ndarray) -> np.ndarray:
     """The same norm as an integral of squares, which does not cancel."""
+    # The plain form subtracts terms of order tau to get one of order tau^3, while this sums squares.
     nodes, weights = np.polynomial.legendre.leggauss(12)
     t = np.multiply.outer(tau, (nodes + 1) / 2)
     density = _ROOT * np.exp(-(t**2) / 2)
@@ -123,6 +124,8 @@ def lower_bound(setting: LocalSetting, taus: np.ndarray | None = None) -> SlabBo
     heights, lengths, angles = grouping.weight.numpy(), setting.lengths.numpy(), grouping.angles.numpy()
     rounding = _ROUNDING * (heights.sum(1) + lengths.sum(1))[:, None]
     bounds = np.empty((len(taus), setting.members, setting.r))
+    # Any tau gives a valid bound; the grid decides only how tight the best is. Its lowest value follows the students,
+    # since a slab much wider than their angles averages what it should see.
     for g, tau in enumerate(taus):
         met = np.einsum("sj,sji->si", heights, with_test(angles, tau))
         met -= np.einsum("sk,ski->si", lengths, with_test(taught, tau))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tutelage.draws import as_seeds, indices, keys, normals, uniforms
 from tutelage.errors import TutelageError
-from tutelage.local.initialise import teachers_of
+from tutelage.local.initialise import check_enough, teachers_of
 from tutelage.local.setting import LocalSetting
 from tutelage.population.kernels import pairs
 from tutelage.whole import positive
@@ -56,6 +56,8 @@ def separated_teachers(
     sizes = lengths[0] + (lengths[1] - lengths[0]) * sizes
     out = torch.zeros(len(streams), r, d, dtype=torch.float64)
     waiting = torch.arange(len(streams))
+    # Rejection, member by member: each member uses draws of its own stream in order, so its teachers do not depend on
+    # who else is waiting. Invariant: `waiting` are the members without teachers so far.
     for number in range(_TRIES):
         drawn = normals(streams[waiting], r * d, start=number * r * d).view(-1, r, d)
         drawn = drawn / drawn.norm(dim=2, keepdim=True)
@@ -91,7 +93,8 @@ def local_students(teachers: Tensor, m: int, seeds: Sequence[int], *, spread: fl
     """
     teachers = teachers_of(teachers, seeds).expand(len(as_seeds(seeds)), -1, -1)
     members, r, d = teachers.shape
-    _enough(m, r)
+    check_enough(m, r)
+    # The first r students have a teacher each, so that none is without; the others choose at random.
     first = torch.arange(r).expand(members, r)
     mine = torch.cat([first, indices(keys(seeds, "local groups"), m - r, r)], 1) if m > r else first
     lengths = teachers.norm(dim=2)
@@ -100,6 +103,7 @@ def local_students(teachers: Tensor, m: int, seeds: Sequence[int], *, spread: fl
     chance = uniforms(keys(seeds, "local masses"), 3 * m).view(members, 3, m)
     near = near + spread * noise * chance[:, 0].unsqueeze(2)
     near = near / near.norm(dim=2, keepdim=True)
+    # Exponential shares, divided by their sum: uniform on the simplex of masses.
     share = -chance[:, 1].log()
     total = torch.zeros(members, r, dtype=torch.float64).scatter_add(1, mine, share)
     mass = share / total.gather(1, mine) * lengths.gather(1, mine)
@@ -187,8 +191,3 @@ def lazy_students(m: int, d: int, seeds: Sequence[int], alpha: float) -> tuple[T
     sign = torch.ones(m, dtype=torch.float64)
     sign[m // 2 :] = -1
     return torch.cat([half, half], 1), alpha * sign
-
-
-def _enough(m: int, r: int) -> None:
-    if m < r:
-        raise TutelageError(f"there are {m} students for {r} teachers: the theory needs at least as many")

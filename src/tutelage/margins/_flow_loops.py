@@ -21,6 +21,7 @@ from tutelage.compiling import OPTIONS, PART, compiled, stamp_of
 ARRIVED, TOO_MANY, STUCK = 0, 1, 2
 OFF, ON, TIED = np.int8(0), np.int8(1), np.int8(2)
 _UNBALANCED = 1e-6  # of |w|^2: how far a^2 may be from it
+# Of coordinate descent; they end as soon as nothing moves.
 _SWEEPS = 500
 _NEAR = 1e-7  # of |w||x|: within this of a boundary a unit has met it
 _LANDED = 1e-10  # of |w||x|: how far beyond a boundary a unit may be before that counts as an event
@@ -74,6 +75,7 @@ def pulls(tau, a, height, y, pattern, code, pull, seen):
     """(1 + t) y_i |l_i'| for samples that some unit is active on or tied to, 0 for others: [n]."""
     for i in range(y.shape[0]):
         pull[i], seen[i] = 0.0, False
+    # Tied samples get a pull, which their multipliers need, but add nothing to the output, since their height is 0.
     for j in range(a.shape[0]):
         for i in range(y.shape[0]):
             if pattern[j, i] != OFF:
@@ -82,6 +84,8 @@ def pulls(tau, a, height, y, pattern, code, pull, seen):
                 pull[i] += a[j] * height[j, i]
     for i in range(y.shape[0]):
         if seen[i]:
+            # (1 + t) |l'| from logarithms: at t = 1e300 the factors are 1e300 and 1e-300. The cap keeps exp finite
+            # within a step that is rejected afterwards.
             pull[i] = y[i] * math.exp(min(tau + _log_slope(code, y[i] * pull[i]), 700.0))
 
 
@@ -123,6 +127,7 @@ def _multipliers(v, row, x, tied):
             gram[b, e] = dot(x, tied[b], x, tied[e])
         c[b] = -dot(v, row, x, tied[b])
     for b in range(number):
+        # Elimination without pivots: a Gram matrix of independent samples is positive definite.
         for e in range(b + 1, number):
             factor = gram[e, b] / gram[b, b]
             for k in range(b, number):
@@ -197,6 +202,8 @@ def _settle(j, a, x, pull, pattern, vector):
     tied = tied_samples(pattern, j)
     q = np.zeros(tied.shape[0])
     plain_speed(j, a, x, pull, pattern, 0, vector)
+    # Invariant: vector = v + sum_k q_k c_k x_k with every q in [0, 1]. Minimising |vector|^2 over one q with the others
+    # fixed is a division and a clip, and the problem is convex, so the sweeps descend to the shortest speed.
     for _ in range(_SWEEPS):
         moved = 0.0
         for b in range(tied.shape[0]):
@@ -212,6 +219,8 @@ def _settle(j, a, x, pull, pattern, vector):
             break
     changed, size = False, dot(vector, 0, vector, 0)
     for b in range(tied.shape[0]):
+        # A q strictly inside (0, 1) holds the unit on the boundary. One at its end leaves, if the speed points away
+        # from the boundary at all; where it does not, the sample stays tied and is asked again after the next step.
         away = dot(vector, 0, x, tied[b])
         if (q[b] == 0.0 or q[b] == 1.0) and away * away > 1e-16 * size * dot(x, tied[b], x, tied[b]):
             pattern[j, tied[b]] = OFF if q[b] == 0.0 else ON
@@ -237,12 +246,15 @@ def _cubic(s, u0, v0, u1, v1):
 def _crossing(u0, v0, u1, v1):
     """The share of the step at which the cubic through both ends and speeds last comes to the side of u1."""
     low, high = 0.0, 1.0
+    # From the end backwards in sixteenths, for the last change of side: a unit may cross a boundary and come back
+    # within one step, and the side it ends on is the one that counts.
     for back in range(15, 0, -1):
         if (_cubic(back / 16, u0, v0, u1, v1) > 0) != (u1 > 0):
             low = back / 16
             break
     if low == 0.0 and (u0 == 0.0 or (u0 > 0) == (u1 > 0)):
         return 0.0 if v0 * u1 > 0 else 1 / 32  # on the boundary: leaves at once, or turns within a short while
+    # Invariant: the cubic has the side of u1 at `high` and not at `low`. Sixty halvings use up the digits of a double.
     for _ in range(60):
         s = 0.5 * (low + high)
         if (_cubic(s, u0, v0, u1, v1) > 0) == (u1 > 0):
@@ -291,6 +303,8 @@ def _try_step(tau, h, w, a, x, y, pattern, sliding, code, kw, ka, w1, a1, height
             a1[j] = a[j] + h * total
         slope(tau + _NODES[stage] * h, w1, a1, x, y, pattern, sliding, code, height, pull, seen, kw[stage], ka[stage])
     worst = 0.0
+    # The error is relative to each unit by itself: short units are followed as well as long ones, and the worst one
+    # decides.
     for j in range(p):
         off, size = 0.0, 0.0
         for k in range(d):
@@ -344,6 +358,8 @@ def _to_first_event(
     """
     unit, sample, tries = -1, -1, 0
     j, i, share = _first_event(w, w1, kw[0], kw[6], step, x, length_x, pattern, height, height1)
+    # Invariant: (w1, a1) is the end of a step of length `step` from (w, a). As long as it passes a boundary it is
+    # shortened to the first one passed and taken again, because the cubic only estimates where that is.
     while j >= 0 and tries < 40:
         unit, sample = j, i
         step *= share
@@ -423,6 +439,8 @@ def _make_follow(stamp: int):
             ended = ARRIVED
             for place in range(taus.shape[0]):
                 target = taus[place]
+                # Invariant at the head: kw[0], ka[0] are the speeds at (ws, as_) with the present pattern, and no unit
+                # is beyond a boundary that its pattern does not know of. A rejected step changes nothing but h.
                 while tau < target and ended == ARRIVED:
                     if counts[s, 0] + counts[s, 1] >= most:
                         ended = TOO_MANY
@@ -449,6 +467,7 @@ def _make_follow(stamp: int):
                     tau = target if last_one else tau + step
                     _copy(w1, a1, ws, as_)
                     balance(ws, as_, balanced)
+                    # A step cut short by an event says little of the next one, so h does not shrink to it.
                     h = max(h, step) if tries > 0 else step * min(5.0, 0.9 * max(error, 1e-10) ** -0.2)
                     if unit >= 0:
                         counts[s, 2] += 1

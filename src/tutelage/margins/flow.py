@@ -194,6 +194,7 @@ def linear_twin(course: MarginFlow, place: int, *, relative: float = 1e-8, most:
             f"member {member} has units outside J_0, J_+ and J_- at log t = {course.log_times[place]:.3g}: "
             "split it into linear networks at a later record"
         )
+    # A frozen pattern is a linear network per unit: the loop then neither looks for boundaries nor settles ties.
     pattern = ((where.unsqueeze(2) == course.data.y.unsqueeze(1)) & (where != 0).unsqueeze(2)).to(torch.int8)
     times = course.log_times[place:]
     return _followed(course.data, w, a, pattern, True, times, course.loss, relative, most, times[0])
@@ -228,6 +229,7 @@ def _followed(
         raise TutelageError("log times to record at must be finite and grow; the first may be -inf, the start")
     if not 0 < relative < 1:
         raise TutelageError(f"a tolerance lies between 0 and 1, not at {relative}")
+    # tau = log(1 + t): near t = 0 it is t itself, later log t, so both ends of the course have steps of moderate size.
     taus = np.logaddexp(0.0, np.array([since, *times]))
     members, p, d = w.shape
     plus, minus = (v.numpy() for v in extremal_sectors(data))
@@ -258,7 +260,6 @@ def _refuse_unfinished(ends: np.ndarray, target: float, most: int) -> None:
     if ends[s, 0] == TOO_MANY:
         raise TutelageError(
             f"{came_to} in {most} steps: points that cannot be fitted make the flow stiff, and so do boundaries met at "
-            f""
             "very late times, where rounding hides the sides; ask for earlier times"
         )
     raise TutelageError(

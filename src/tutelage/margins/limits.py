@@ -45,6 +45,8 @@ def growth(course: MarginFlow, sign: int) -> Growth:
     value = torch.where(member, log_loss(course.loss, margin), -torch.inf).logsumexp(2)
     norm = (course.w.square().sum(3) * active).sum(2)
     there = norm > 0
+    # The margin that one sample would need to have the loss of the whole class, over |theta|^2 = 2 |W|^2 of balanced
+    # units: homogeneous of degree 2 as the network is, so it does not grow by scale alone.
     smoothed = torch.where(there, margin_of(course.loss, value) / (2 * norm).clamp_min(1e-300), 0.0)
     log_t = torch.tensor(course.log_times, dtype=torch.float64)[:, None]
     return Growth(value, norm, smoothed, torch.where(log_t > 1, norm / log_t.clamp_min(1), 0.0))
@@ -100,6 +102,8 @@ def fit(w: Tensor, a: Tensor, margins: MaxMargins) -> TwoVectorFit:
     """
     plus, minus = margins.positive, margins.negative
     scaled = w / w.flatten(-2).norm(dim=-1)[..., None, None]
+    # Least squares unit by unit: each has one coordinate, along the vector of its own sign, and negative ones are cut
+    # to 0.
     u = torch.where(a > 0, _along(scaled, plus.w), 0.0).clamp_min(0)
     z = torch.where(a < 0, _along(scaled, minus.w), 0.0).clamp_min(0)
     made = u.unsqueeze(-1) * plus.w[:, None] + z.unsqueeze(-1) * minus.w[:, None]
@@ -149,6 +153,7 @@ def two_neurons(network: Network, groups: Tensor) -> Network:
     for sign in (1, -1):
         total = ((a.abs() * (groups == sign)).unsqueeze(2) * w).sum(1)
         length = total.norm(dim=1, keepdim=True)
+        # A balanced unit with this a w has |a| = |w| = sqrt|total|.
         kept.append(total / length.clamp_min(1e-300).sqrt())
         fan_outs.append(sign * length.sqrt())
     return Network((torch.stack(kept, 2), torch.stack(fan_outs, 1)))

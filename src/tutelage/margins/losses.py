@@ -55,6 +55,7 @@ def log_loss(name: str, margin: Tensor) -> Tensor:
     """
     match loss_of(name).code:
         case 0:
+            # Beyond a margin of 30, log(1 + e^-m) is e^-m to the last digit of float64, and its logarithm is -m.
             small = torch.nn.functional.softplus(-margin.clamp_max(30.0)).log()
             return torch.where(margin > 30, -margin, small)
         case 1:
@@ -84,6 +85,8 @@ def margin_of(name: str, log_value: Tensor) -> Tensor:
     """
     match loss_of(name).code:
         case 0:
+            # m = -log(e^l - 1). Three ranges: for small losses e^l - 1 is l to second order, for tiny ones only the
+            # logarithm of the loss is representable, and for large ones e^l swallows the 1.
             value = log_value.clamp_max(6.0).exp()
             plain = -torch.where(value > 1e-5, value.expm1(), value * (1 + value / 2)).log()
             return torch.where(log_value < -30, -log_value, torch.where(log_value > 6, -log_value.exp(), plain))

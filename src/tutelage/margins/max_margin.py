@@ -122,6 +122,8 @@ def _dual(x: np.ndarray, member: int, sign: int, names: np.ndarray) -> np.ndarra
     """alpha of one class of one set: x [m, d] -> [m]."""
     length = np.linalg.norm(x, axis=1)
     scale, ones = length.mean(), np.ones(len(x))
+    # On the points as they are first. Where that fails, on points of length 1 whose heights are not 1 but what their
+    # lengths ask for: short points next to long ones look like 0 to the first attempt.
     alpha, possible = _least(x / scale, ones)
     if possible:
         return _polished(x, ones, alpha / scale**2)
@@ -145,6 +147,9 @@ def _dual(x: np.ndarray, member: int, sign: int, names: np.ndarray) -> np.ndarra
 def _least(x: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, bool]:
     """alpha of the shortest w = sum alpha_i x_i with w.x_i >= heights_i, and True; shares that sum to 0, and False."""
     rows = np.vstack([x.T, heights])
+    # Least squares with one more row: |X alpha|^2 + (1 - h.alpha)^2, with alpha >= 0. Lagrange multipliers of the
+    # max-margin problem are a multiple of the solution, and a solution without residual is a convex combination that
+    # gives 0.
     target = np.zeros(len(rows))
     target[-1] = 1.0
     alpha, _ = nnls(rows, target, maxiter=50 * len(x) + 100)
@@ -157,6 +162,8 @@ def _least(x: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, bool]:
 def _polished(x: np.ndarray, heights: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """alpha with w.x_i = heights_i on the support to the last digits, where that keeps it non-negative."""
     support = np.flatnonzero(alpha > 0)
+    # On a known support the problem is a linear system. Its solution is taken only where it stays non-negative, so
+    # polishing never makes the answer worse.
     solution = np.linalg.lstsq(x[support] @ x[support].T, heights[support], rcond=None)[0]
     better = np.zeros_like(alpha)
     better[support] = solution

@@ -61,18 +61,6 @@ class Separability:
         return self.violations == 0
 
 
-def orthogonally_separable(x: Tensor, y: Tensor) -> Separability:
-    """Judge sets of labelled points: x [S, n, d] or [n, d], y [S, n] or [n] of +1 and -1.
-
-    >>> x = torch.tensor([[1.0, 0.0], [1.0, 1.0], [-1.0, 0.0], [-1.0, 0.5]])
-    >>> judged = orthogonally_separable(x, torch.tensor([1, 1, -1, -1]))
-    >>> bool(judged.holds), judged.same.item(), judged.cross.item()
-    (True, 1.0, -0.5)
-    """
-    data = LabelledPoints(x, y)
-    return _judged(data.x, data.y)
-
-
 def separability(data: LabelledPoints) -> Separability:
     """Check orthogonal separability of every set (Phuong 2021, Definition 3.1).
 
@@ -84,6 +72,13 @@ def separability(data: LabelledPoints) -> Separability:
     Returns
     -------
     Separability
+
+    Examples
+    --------
+    >>> x = torch.tensor([[1.0, 0.0], [1.0, 1.0], [-1.0, 0.0], [-1.0, 0.5]])
+    >>> judged = separability(LabelledPoints(x, torch.tensor([1, 1, -1, -1])))
+    >>> bool(judged.holds), judged.same.item(), judged.cross.item()
+    (True, 1.0, -0.5)
     """
     return _judged(data.x, data.y)
 
@@ -113,14 +108,11 @@ def _products(x: Tensor, rows: slice) -> Tensor:
     return torch.where(product.abs() <= rounding, 0.0, product)
 
 
-def _violating(product: Tensor, y: Tensor, rows: slice) -> Tensor:
-    alike = y[:, rows, None] == y[:, None]
-    return torch.where(alike, product <= 0, product > 0)
-
-
 def _judged(x: Tensor, y: Tensor) -> Separability:
     """Row blocks at a time, so that many thousand points fit."""
     members, n = y.shape
+    # Invariant: after each block `best` and `at` hold the extreme products of all rows so far and where they are,
+    # `counts` how many pairs there were and how many violate. Pairs are counted once, above the diagonal.
     step = max(1, _BLOCK // (members * n))
     best = [torch.full((members,), v, dtype=x.dtype) for v in (torch.inf, -torch.inf)]
     at = [torch.zeros(members, 2, dtype=torch.int64) for _ in range(2)]
@@ -129,11 +121,9 @@ def _judged(x: Tensor, y: Tensor) -> Separability:
     for begin in range(0, n, step):
         rows = slice(begin, min(begin + step, n))
         product = _products(x, rows)
-        bad = _violating(product, y, rows)
-        upper = columns[rows, None] <= columns
-        alike = (y[:, rows, None] == y[:, None]) & upper
-        apart = (y[:, rows, None] != y[:, None]) & upper
-        for i, (mask, sign) in enumerate(((alike, 1), (apart, -1))):
+        upper, alike = columns[rows, None] <= columns, y[:, rows, None] == y[:, None]
+        bad = torch.where(alike, product <= 0, product > 0)
+        for i, (mask, sign) in enumerate(((alike & upper, 1), (~alike & upper, -1))):
             flat = torch.where(mask, sign * product, torch.inf).flatten(1)
             least, place = flat.min(1)
             better = least < sign * best[i]

@@ -72,6 +72,8 @@ def landscape(w: Tensor, data: LabelledPoints, loss: str = "logistic") -> Tensor
 def field(w: Tensor, data: LabelledPoints, loss: str = "logistic") -> Tensor:
     """g(w) = -sum l_i'(0) 1{w.x_i > 0} P_w x_i (Phuong 2021, eq. B.1): w [S, K, d] -> [S, K, d]."""
     sector = signs(w, data)
+    # Samples on the boundary pull with weight 0 here, and then their whole span is taken out: along it the unit is
+    # held.
     pulled = ((sector > 0) * (loss_of(loss).at_zero * data.y).unsqueeze(1)) @ data.x
     return without_ties(pulled, sector, data)
 
@@ -128,6 +130,8 @@ def ascend(
     weights = loss_of(loss).at_zero * data.y * (1.0 if positive else -1.0)
     pull = data.x * weights.unsqueeze(2)
     w = torch.nn.functional.normalize(starts.double(), dim=2)
+    # G is piecewise linear, so its gradient does not vanish towards a ridge, and a fixed step would jump from side to
+    # side: the step falls like 1/k, from 1/10 to a twentieth of that.
     for k in range(steps):
         slope = (w @ data.x.mT > 0).double() @ pull
         step = torch.nn.functional.normalize(slope, dim=2) * (0.1 / (1 + 20 * k / steps))

@@ -4,8 +4,7 @@
 gradient flow of the population loss, and :func:`end_point`, what its end is; :func:`order_parameters`, the equations of
 online SGD in the limit of many dimensions, and :func:`online_sgd`, the simulation. All take networks, or
 :class:`Units`, the rows of their first layer with their fan-outs. The simplified dynamics of Tian 2019, section 5, are
-in
-:mod:`tutelage.population.simplified`.
+in :mod:`tutelage.population.simplified`.
 """
 
 from tutelage.population.exact import gradient, hessian, loss

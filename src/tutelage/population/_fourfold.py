@@ -67,6 +67,8 @@ def _erf(c: Tensor, count: int) -> Tensor:
 
 def _polynomials(c: Tensor, count: int, order: int) -> Tensor:
     """Hermite polynomials: a product rule of Gauss and Hermite with 2k points per axis is exact for them."""
+    # Two slopes of degree k - 1 and two units of degree k are of degree 4k - 2 along any axis, and 2k nodes are exact
+    # up to 4k - 1. The price is (2k)^4 nodes for each of the combinations.
     x, weight = np.polynomial.hermite_e.hermegauss(2 * order)
     z = torch.from_numpy(np.stack(np.meshgrid(x, x, x, x, indexing="ij"), -1).reshape(-1, 4)).to(c)
     weight = weight / weight.sum()
@@ -77,6 +79,8 @@ def _polynomials(c: Tensor, count: int, order: int) -> Tensor:
     )
     out = torch.empty(len(c), len(k), dtype=c.dtype, device=c.device)
     for place, four in enumerate(torch.stack([k, l, p, q], 1)):
+        # A root by eigenvalues, not Cholesky's: where two of the four arguments are the same, the covariance is
+        # singular.
         values, basis = torch.linalg.eigh(c[:, four[:, None], four[None]])
         u = z @ (basis * values.clamp_min(0).sqrt().unsqueeze(1)).mT  # [S, nodes, 4]
         slopes = order * hermite(u[..., 0], order - 1) * hermite(u[..., 1], order - 1)
@@ -88,6 +92,8 @@ def _gates(c: Tensor, count: int, a: float, b: float, nodes: int) -> Tensor:
     """The value at s = 0 and the integral of the four terms of Price's theorem."""
     variance = c.diagonal(dim1=1, dim2=2).clamp_min(torch.finfo(c.dtype).tiny)
     root = variance.sqrt()
+    # Units are homogeneous of degree 1 and slopes of degree 0, so all is computed for variances 1, and the lengths of p
+    # and q multiply the result.
     rho = (c / (root.unsqueeze(2) * root.unsqueeze(1))).clamp(-1, 1)
     sines = torch.asin(rho)
     slopes = a * a + b * b * 2 / math.pi * sines[:, :count, :count]
@@ -96,9 +102,11 @@ def _gates(c: Tensor, count: int, a: float, b: float, nodes: int) -> Tensor:
     start = slopes[..., None, None] * units[:, None, None]
     if b == 0:
         return start
+    # Nodes over t from 0 to pi/2 with s = sin(t); `speed` is the weight times ds/dt.
     x, weight = np.polynomial.legendre.leggauss(nodes)
     angle = torch.from_numpy((x + 1) * math.pi / 4).to(c)
     speed = torch.from_numpy(weight * math.pi / 4).to(c) * angle.cos()
+    # The term that correlates k with p gives the other three by symmetry: p and q exchanged, then k and l.
     terms = _first_with_first(rho, count, angle.sin(), a, b) @ speed  # [S, k, l, p, q]
     terms = terms + terms.transpose(3, 4)
     terms = terms + terms.transpose(1, 2)
@@ -120,6 +128,8 @@ def _first_with_first(c: Tensor, count: int, s: Tensor, a: float, b: float) -> T
 def _threefold(xx: Tensor, yy: Tensor, zz: Tensor, xy: Tensor, xz: Tensor, yz: Tensor, a: float, b: float) -> Tensor:
     """E[sigma'(x) sigma'(y) sigma(z)] from the covariance of the three, whose variances are shares of 1."""
     total = torch.zeros((), dtype=xx.dtype, device=xx.device)
+    # One term of Stein's sum per variable v, in the order z, x, y: its variance, its covariance with z, and the
+    # variances and covariances of the other two, which are conditioned on v = 0.
     for vv, zv, one, other, both, with_one, with_other in (
         (zz, zz, xx, yy, xy, xz, yz),
         (xx, xz, yy, zz, yz, xy, xz),

@@ -23,6 +23,8 @@ def _lengths(vectors, out):
         out[i] = math.sqrt(total)
 
 
+# Reordering a sum is the only freedom taken, and it lets the compiler use vector units. Infinities and NaN keep their
+# meaning, so a diverged member stays visible.
 @njit(**{**OPTIONS, "fastmath": {"contract", "reassoc"}})
 def _dot(x, y):
     total = 0.0
@@ -73,9 +75,14 @@ def _make_gradients(stamp: int):
             outward[:] = 0
             if both:
                 dc[s] = 0
+            # Invariant: at the end of the pass for p, `outward[p]` holds all of sum_q g_pq |v_q| sin(theta_pq). Pairs
+            # with a smaller q were added when that unit had its own pass, because a pair of students is visited once
+            # and serves both of its units, which halves the arc cosines. These terms all point along w_p, so they are
+            # added to the gradient once.
             for p in range(n):
                 for q in range(p, n):
                     angle, sine, cosine = _angle(w[s, p], w[s, q], lengths[p], lengths[q])
+                    # A unit with itself: the angle is 0 exactly, whatever rounding makes of the cosine.
                     if p == q and lengths[p] > 0:
                         angle, sine, cosine = 0.0, 0.0, 1.0
                     g = _dot(c[s, p], c[s, q])

@@ -41,6 +41,8 @@ def product(w: Tensor, b: Tensor, v: Tensor, c: Tensor, activation: str = "relu"
     leak = _leak(activation, slope)
     arrays = [a.detach().double().cpu().numpy() for a in (w, b, v, c)]
     total = _rectified(*arrays)
+    # sigma(u) = u_+ - leak (-u)_+, so a product of two units is four products of rectified ones, each with signs
+    # turned.
     if leak:
         x, y, z, u = arrays
         total = total - leak * (_rectified(-x, -y, z, u) + _rectified(x, y, -z, -u))
@@ -89,6 +91,8 @@ def _slopes(
     both, ahead = _half(w, b, v, c)
     along, level = both, ahead
     if leak:
+        # The same four products as in `product`. Both the slope and the value of a turned V change sign, hence + for
+        # `along`; of `level` only the value does.
         for sign_u, sign_v in ((1, -1), (-1, 1), (-1, -1)):
             chance, mean = _half(sign_u * w, sign_u * b, sign_v * v, sign_v * c)
             power = leak * leak if sign_u == sign_v else leak
@@ -106,11 +110,14 @@ def _half(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> tuple[n
     q = np.sqrt((1 - inner) * (1 + inner))
     chance = _both_below(h, k, inner, q)
     mean = k * chance + _phi(k) * ndtr((h - inner * k) / q) + inner * _phi(h) * ndtr((k - inner * h) / q)
+    # Parallel units depend on one normal variable X: both are on where X > -min(h, k), or, if they look opposite ways,
+    # between -h and k, which is empty where h + k < 0.
     start, gap = np.minimum(h, k), np.maximum(ndtr(k) - ndtr(-h), 0)
     beside = np.where(h + k > 0, _phi(k) - _phi(h) + k * gap, 0.0)
     chance = np.where(usual, chance, np.where(r > 0, ndtr(start), gap))
     mean = t * np.where(usual, mean, np.where(r > 0, _phi(start) + k * ndtr(start), beside))
     on, level = b > 0, np.maximum(c, 0)
+    # A unit without weights is a constant: it is on or off, and the other one keeps its own distribution.
     chance = np.where(s == 0, on * np.where(t == 0, c > 0, ndtr(k)), np.where(t == 0, (c > 0) * ndtr(h), chance))
     return chance, np.where(s == 0, on * _mean(c, t), np.where(t == 0, ndtr(h) * level, mean))
 
@@ -135,6 +142,7 @@ def _sine(w: np.ndarray, v: np.ndarray, r: np.ndarray) -> np.ndarray:
     sine = np.sqrt((1 - r) * (1 + r))
     s, i, j = np.nonzero(np.abs(r) > _CLOSE)
     u, z = directions(w)[s, i], directions(v)[s, j]
+    # With unit vectors, |u - z| = 2 sin(theta / 2) and |u + z| = 2 cos(theta / 2), so their product is 2 sin(theta).
     sine[s, i, j] = np.linalg.norm(u - z, axis=1) * np.linalg.norm(u + z, axis=1) / 2
     return sine
 
@@ -182,6 +190,8 @@ def _rectified(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> np
     flat_u, flat_v = s == 0, t == 0
     usual = np.abs(r) <= 1 - _PARALLEL
     inner = np.where(usual, r, 0.0)
+    # All three cases are computed for all pairs and then chosen from: arguments are made harmless (r = 0, lengths 1)
+    # where a formula does not apply, so no branch raises a warning.
     general = s * t * _standard(h, k, inner)
     parallel = s * t * np.where(r > 0, _same_way(h, k), _opposite(h, k))
     both = np.where(usual, general, parallel)
@@ -203,6 +213,7 @@ def _both_below(h: np.ndarray, k: np.ndarray, r: np.ndarray, q: np.ndarray) -> n
     h, k = h + 0.0, k + 0.0  # minus zero would be taken from the other side
     with np.errstate(divide="ignore", invalid="ignore"):
         a, b = (k - r * h) / (h * q), (h - r * k) / (k * q)
+    # Owen's formula is 0/0 at the origin, where the arcsine law holds, and a = b = 0 would be the wrong limit there.
     origin = (h == 0) & (k == 0)
     a, b = (np.where(np.isnan(x), 0, x) for x in (a, b))
     sides = np.sign(h) * np.sign(k)  # h k itself may underflow
@@ -256,6 +267,8 @@ def hessian(teacher: Network, students: Network) -> Tensor:
             "leave such units out"
         )
     blocks = g[:, :, :n, None, None] * _gated(own_w, own_b, leak)
+    # The loss is piecewise smooth in a single input but smooth in expectation: beside the product of slopes, the
+    # density of inputs on a unit's own boundary times the error there is part of the second derivative.
     blocks[:, np.arange(n), np.arange(n)] += _kinked(g, own_w, own_b, w, b, leak)
     size = own_w.shape[2] + (students.biases is not None)
     flat = blocks[..., :size, :size].swapaxes(2, 3).reshape(len(w), n * size, n * size)

@@ -42,6 +42,8 @@ def loss(teacher: Network | Units, students: Network | Units) -> Tensor:
     >>> tt.population.loss(teacher, students).shape
     torch.Size([3])
     """
+    # Biases that are all 0 do not change the loss, and the formulas without biases keep losses that those with biases
+    # lose in rounding. For derivatives, below, biases of 0 count: they have a gradient.
     if _has_biases(teacher) or _has_biases(students):
         return biased.loss(*_expanded(teacher, students))
     return expectations.loss(as_units(teacher), as_units(students))

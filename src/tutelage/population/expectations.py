@@ -111,6 +111,8 @@ def as_units(network: Network | Units) -> Units:
 def loss(teacher: Units, students: Units) -> Tensor:
     """J of every member: [S]."""
     _check(teacher, students)
+    # Three terms of the size of the outputs whose sum is the loss. Where the student is nearly the teacher they cancel:
+    # the absolute error stays about 1e-16 of the outputs' size, the relative one of a tiny loss does not.
     between_students = _half_sum(students, students)
     other = _half_sum(teacher, teacher)
     return between_students + other - 2 * _half_sum(students, teacher)
@@ -183,6 +185,9 @@ def hessian(teacher: Units, students: Units) -> Tensor:
     own_ww, own_wv = kernel_hessians(students.w, students.w, *kind)
     taught_ww, _ = kernel_hessians(students.w, teacher.w.expand(members, -1, -1), *kind)
     taught = students.c @ teacher.c.mT
+    # The gradient is sum_q (c_p.c_q) d1 k(w_p, w_q), with d1 the derivative by the first argument, because the 1/2 of J
+    # is taken up by every pair that occurs twice. Its derivative by w_q is the mixed one for every q, and by w_p itself
+    # there are also the second derivatives of all pairs, teachers with a minus: these go to the diagonal blocks.
     blocks = inner[..., None, None] * own_wv
     diagonal = (inner[..., None, None] * own_ww).sum(2) - (taught[..., None, None] * taught_ww).sum(2)
     blocks[:, torch.arange(n), torch.arange(n)] += diagonal

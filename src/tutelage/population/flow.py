@@ -132,6 +132,7 @@ def flow(
             if teacher.w.shape[0] == 1
             else Units(teacher.w[who], teacher.c[who], teacher.activation, teacher.slope)
         )
+        # Judged at every evaluation: a unit below its floor has the slope 0, so it costs no more steps.
         moving = now.w.norm(dim=2, keepdim=True) > floors[who]
         if both_layers:
             dw, dc = gradient(mine, now)
@@ -188,6 +189,7 @@ def descend(
     teacher, students = as_units(teacher), as_units(students)
     w, c = students.w.clone(), students.c.clone()
     kept_w, kept_c, before = [], [], loss(teacher, students)
+    # Invariant: at the head of the loop w and c are the students after `step` steps.
     for step in range(max(wanted) + 1):
         diverged = not (w.isfinite().all() and c.isfinite().all())
         if not diverged:
@@ -253,6 +255,8 @@ def end_point(teacher: Network | Units, students: Network | Units, tolerance: fl
     values = torch.linalg.eigvalsh(hessian(teacher, students))
     least, largest = values[:, 0], values[:, -1]
     kinds: list[Kind] = []
+    # Aligned units can exchange length without changing the function, so eigenvalues of 0 are usual at minima, and
+    # rounding puts them on either side: only one below -tolerance times the largest is a direction downwards.
     for g, low, high in zip(size.tolist(), least.tolist(), largest.tolist(), strict=True):
         kinds.append("not stationary" if g > tolerance else "saddle" if low < -tolerance * abs(high) else "minimum")
     return EndPoint(loss(teacher, students), size, least, largest, tuple(kinds))

@@ -16,6 +16,8 @@ from tutelage.errors import TutelageError
 Slope = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(time [A], state [A, D], which members [A]) -> derivative [A, D]."""
 
+# Dormand and Prince's tableau. The last row of `_STAGES` is the solution of order 5 itself, so the last stage is the
+# slope at its end; `_ERROR` holds the weights of order 5 less those of order 4.
 _NODES = (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
 _STAGES = (
     (),
@@ -27,6 +29,8 @@ _STAGES = (
     (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )
 _ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
+# No step is more than five times longer or shorter than the one before, because the estimate holds near the last step;
+# nine tenths of the step that would just do keeps most of the next ones from being rejected.
 _SHRINK, _GROW, _SAFETY = 0.2, 5.0, 0.9
 
 
@@ -85,6 +89,8 @@ def recorded_times(times: Sequence[float]) -> tuple[float, ...]:
 
 def _first_step(state: Tensor, derivative: Tensor, relative: float, absolute: float) -> Tensor:
     """A hundredth of the time in which the state would change by its own size: [S]."""
+    # The first guess of Hairer, Norsett and Wanner 1993 (section II.4), without its second evaluation: a bad guess
+    # costs a few rejected steps.
     scale = absolute + relative * state.abs()
     size, speed = ((value / scale).square().mean(1).sqrt() for value in (state, derivative))
     usual = torch.where((size > 1e-5) & (speed > 1e-5), 0.01 * size / speed.clamp_min(1e-300), 1e-6)
@@ -118,11 +124,14 @@ def _advance(
             slopes.append(slope(t + node * h, there, who))
         off = h.unsqueeze(1) * sum(a * k for a, k in zip(_ERROR, slopes, strict=True) if a)
         error = (off / (absolute + relative * torch.maximum(y.abs(), there.abs()))).square().mean(1).sqrt()
+        # A slope that is not finite is a step too long, not an error: it is retried shorter until it is fine or
+        # vanishes.
         error = torch.where(error.isfinite(), error, torch.inf)
         good = error <= 1
         moved = who[good]
         state[moved], derivative[moved] = there[good], slopes[-1][good]
         now[moved] = torch.where(last, torch.full_like(t, target), t + h)[good]
+        # The error of a step grows as h^5, so error^(-1/5) is the factor that makes it 1. A rejected step never grows.
         factor = (_SAFETY * error.clamp_min(1e-10) ** -0.2).clamp(_SHRINK, _GROW)
         proposed = h * torch.where(good, factor, factor.clamp_max(1.0))
         # A step that was cut short to end at the target says little of the next one: it never makes that shorter.

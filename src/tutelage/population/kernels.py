@@ -77,6 +77,9 @@ def pairs(x: Tensor, y: Tensor) -> Pairs:
     lengths_x, lengths_y = (torch.linalg.vector_norm(a, dim=-1) for a in (x, y))
     u, v = (_units(a, n) for a, n in ((x, lengths_x), (y, lengths_y)))
     cosine = u @ v.mT
+    # arccos multiplies the rounding of the cosine by 1/sin(theta): by 7 at 0.99, without bound at 1, where students
+    # that converge to a teacher unit all end. The formula from differences has no such factor, but needs both vectors
+    # of a pair.
     near = cosine.abs() > _CLOSE
     far = cosine.masked_fill(near, 0)  # no root or arc cosine at 1, which would make derivatives infinite
     angle, sine = torch.arccos(far), ((1 - far) * (1 + far)).sqrt()
@@ -85,6 +88,7 @@ def pairs(x: Tensor, y: Tensor) -> Pairs:
         s, i, j = close
         a, b = u[s if u.shape[0] > 1 else 0, i], v[s if v.shape[0] > 1 else 0, j]
         apart, along = (torch.linalg.vector_norm(c, dim=-1) for c in (a - b, a + b))
+        # |u - v| = 2 sin(theta / 2) and |u + v| = 2 cos(theta / 2).
         angle = angle.index_put(close, 2 * torch.atan2(apart, along))
         sine = sine.index_put(close, apart * along / 2)
         cosine = cosine.index_put(close, torch.where(cosine[close] > 0, 1 - apart**2 / 2, along**2 / 2 - 1))
@@ -149,6 +153,7 @@ def kernel_hessians(x: Tensor, y: Tensor, activation: str = "relu", slope: float
     u, v = _units(x, p.first).unsqueeze(2), _units(y, p.second).unsqueeze(1)
     n, m = _perpendicular(v, u, p), _perpendicular(u, v, p)
     u, v = u.expand_as(n), v.expand_as(n)
+    # A zero vector counts as infinitely long here, so that its s is 0 and not infinite.
     lengths = torch.where(p.first == 0, torch.inf, p.first).unsqueeze(2)
     s = (p.second.unsqueeze(1) * p.sine / lengths)[..., None, None]
     turn = (math.pi / 2 - p.angle)[..., None, None] * eye
@@ -204,6 +209,7 @@ def _beside(x: Tensor, y: Tensor) -> Tensor:
     r"""R = sqrt((1 + |w|^2)(1 + |v|^2) - (w.v)^2), whose cancellation for long units the sine avoids: [S, p, q]."""
     p = pairs(x, y)
     first, second = p.first.unsqueeze(2), p.second.unsqueeze(1)
+    # R^2 = 1 + |w|^2 + |v|^2 + (|w| |v| sin theta)^2 is a sum of squares, so nothing cancels.
     product = torch.hypot(first * second * p.sine, torch.ones_like(p.sine))
     return torch.hypot(torch.hypot(*torch.broadcast_tensors(first, second)), product)
 

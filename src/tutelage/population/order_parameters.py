@@ -72,6 +72,9 @@ class Overlaps:
 
         What rounding has made of an eigenvalue below 0 is 0.
         """
+        # The equations need the vectors' products alone, so any vectors with these products do, and K + M dimensions
+        # are enough. The symmetric root exists where Cholesky's does not: students that coincide with one another or
+        # with a teacher.
         values, basis = torch.linalg.eigh(self.covariance)
         root = basis * values.clamp_min(0).sqrt().unsqueeze(1) @ basis.mT
         students, teacher = root.split([self.q.shape[1], self.t.shape[1]], 1)
@@ -194,6 +197,7 @@ def noise_term(now: Overlaps, label_noise: float = 0.0) -> Tensor:
 
 def change(now: Overlaps, rate: Tensor, second_rate: Tensor, label_noise: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
     """dQ/dt [S, K, K], dR/dt [S, K, M] and dc/dt [S, K, C] at the rates [S] of the two layers."""
+    # dQ and dR of gradient flow are products of the exact gradient with the vectors: w_l . dJ/dw_k, and w*_n . dJ/dw_k.
     teacher, students = now.vectors()
     dw, dc = gradient(teacher, students)
     eta = rate[:, None, None]
@@ -299,6 +303,9 @@ def follow_overlaps(
     lost = torch.zeros(members, dtype=torch.bool)
 
     def slope(t: Tensor, y: Tensor, who: Tensor) -> Tensor:
+        # Overlaps beyond the bound would overflow in the formulas. They are replaced before, and their slope is
+        # infinite, so that the integrator retries a shorter step; when the step vanishes, `lost` says that divergence
+        # was the cause.
         fine = (y.abs() < bound[who, None]).all(1, keepdim=True)
         lost[who] |= ~fine[:, 0]
         q, r, c = unpacked(torch.where(fine, y, first[who]))
@@ -386,6 +393,8 @@ def online_sgd(
     w, c = torch.cat([students.w, taught], 1).clone(), torch.cat([students.c, -start.taught], 1).clone()
     wanted, kept = set(record), []
     draw = _stream(seeds, d, record[-1], c.shape[2], label_noise)
+    # Invariant: at the head of the loop the students have seen `step` samples. The teacher's units stand below the
+    # students' in one array, with -c, so that one product gives the error f - f*.
     for step in range(record[-1] + 1):
         if step in wanted:
             w_students = w[:, :count]
@@ -408,6 +417,7 @@ def _step(
     u = w @ x.unsqueeze(2)
     active, bend = value_and_derivative(kind.activation, u, kind.slope)
     error = (active.mT @ c).squeeze(1) - noise
+    # Both layers move at the weights before the step: `back` is formed before c changes.
     back = bend[:, :count] * (c[:, :count] @ error.unsqueeze(2))
     w[:, :count].baddbmm_(rates[0] * back, x.unsqueeze(1), alpha=-1)
     c[:, :count].baddbmm_(rates[1] * active[:, :count], error.unsqueeze(1), alpha=-1)
@@ -418,6 +428,8 @@ def _stream(
 ) -> Callable[[int], tuple[Tensor, Tensor]]:
     """From a step to its samples x [S, d] and label noise [S, C], drawn some thousand steps at a time."""
     points, noises = draws.keys(seeds, "online points"), draws.keys(seeds, "online noise")
+    # A draw is a function of seed and position in its stream, so how many are drawn at a time changes no number: it
+    # trades memory against the cost of a call per step.
     span = max(1, _DRAWN // (len(seeds) * d))
     none = torch.zeros(len(seeds), outputs, dtype=torch.float64)
     held: dict[str, Tensor] = {}

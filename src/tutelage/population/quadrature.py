@@ -29,6 +29,8 @@ _CHUNK = 1 << 22  # values of integrands formed at a time
 
 @cache
 def _rule(nodes: int) -> tuple[Tensor, Tensor]:
+    # The trapezoidal rule, not Gauss and Hermite's: its error falls exponentially for analytic functions, and rules of
+    # different lengths are cheap to compare. Weights are divided by their sum, so constants are exact.
     x = torch.linspace(-_REACH, _REACH, nodes, dtype=torch.float64)
     weight = torch.exp(-x * x / 2)
     return x, weight / weight.sum()
@@ -47,6 +49,8 @@ def expected(
     for place, (x, y) in enumerate(zip(fine, coarse, strict=True)):
         if not x.numel() or (off := (x - y).abs().max()) <= TOLERANCE * x.abs().max().clamp_min(1e-12):
             continue
+        # Only where the two rules differ: the size of the integrand, to tell cancellation from an activation that is
+        # not smooth.
         size = _integrated(a, b, rho, activation, what, NODES, torch.abs)[place].max()
         if not off <= ROUNDING * size:
             raise TutelageError(
@@ -64,6 +68,7 @@ def _integrated(
     z, weight = _rule(nodes)
     sine = ((1 - rho) * (1 + rho)).clamp_min(0).sqrt()
     integrand: Callable[..., tuple[Tensor, ...]] = _values if what == "values" else _slopes
+    # Every pair needs nodes^2 values, 40,000 at 200 nodes: pairs are taken some at a time to bound the memory.
     size, parts = max(1, _CHUNK // nodes**2), []
     for begin in range(0, len(a), size):
         part = slice(begin, begin + size)

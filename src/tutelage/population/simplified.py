@@ -86,6 +86,8 @@ def departure_time(
         raise TutelageError(
             f"a departure goes from pi - gap down to an angle above 0: gap {gap} and until {until} do not"
         )
+    # Over u = log(pi - theta): the integrand grows as 1/gap^2 towards pi, and in u every decade of the gap has the same
+    # room.
     inverse, _ = quad(lambda u: math.exp(u) / (alpha * psi(math.pi - math.exp(u)) * math.sin(math.exp(u))),
                       math.log(gap), math.log(math.pi - until), epsabs=0, epsrel=1e-11, limit=200)  # fmt: skip
     return inverse

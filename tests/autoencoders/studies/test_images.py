@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from tutelage.autoencoders import Information
 from tutelage.autoencoders.bounds import Bounds
+from tutelage.autoencoders.settings import Information
 from tutelage.autoencoders.studies import _image_codes as codes
 from tutelage.autoencoders.studies import images as study
 from tutelage.autoencoders.studies._image_codes import (

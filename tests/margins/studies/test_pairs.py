@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.margins.orthogonal import orthogonally_separable
+from tutelage.margins.datasets import LabelledPoints
+from tutelage.margins.orthogonal import separability
 from tutelage.margins.studies._pairs import BINS, pair_histogram, pair_shares
 
 
@@ -32,7 +33,7 @@ def test_shares_are_those_of_a_loop(seed, features):
 def test_it_agrees_with_the_judge_of_separability():
     generator = torch.Generator().manual_seed(5)
     h, y = torch.randn(3, 12, 4, generator=generator, dtype=torch.float64), torch.tensor([0, 1] * 6)
-    found, judged = pair_shares(h, y), orthogonally_separable(h, 2 * y - 1)
+    found, judged = pair_shares(h, y), separability(LabelledPoints(h, 2 * y - 1))
     assert torch.equal((found.cross_positive * 36).round().long(), judged.cross_violations)
     assert torch.equal((found.same_not * 30).round().long(), judged.same_violations)
 

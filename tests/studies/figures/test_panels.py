@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.studies.figures import band, panel_grid
+from tutelage.studies.figures import band, error_bars, panel_grid
 from tutelage.studies.figures.panels import strength_bar, strength_colours
 
 
@@ -24,6 +24,16 @@ def test_a_band_shows_mean_and_deviation_and_skips_diverged_members():
     band(axes, np.array([0, 1]), values, "#000000", "label")
     assert axes.lines[0].get_ydata().tolist() == [2.0, 3.0]
     assert len(axes.collections) == 1
+
+
+def test_error_bars_are_standard_errors_of_the_mean():
+    axes = Figure().subplots()
+    error_bars(axes, [1, 2], np.array([[1.0, 2.0, 3.0], [4.0, 4.0, 4.0]]), "#000000", "label", width=2.0)
+    bars = axes.containers[0]
+    assert bars[0].get_ydata().tolist() == [2.0, 4.0]
+    (low, high), (same, again) = (segment[:, 1] for segment in bars[2][0].get_segments())
+    np.testing.assert_allclose([low, high], [2 - 2 / 3**0.5, 2 + 2 / 3**0.5])
+    assert same == again == 4.0
 
 
 def test_strength_colours_are_distinct():

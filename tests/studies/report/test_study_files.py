@@ -8,7 +8,7 @@ from PIL import Image
 
 from tutelage import TutelageError
 from tutelage.measures import LayerMatch
-from tutelage.studies.figures.matches import draw_matches
+from tutelage.studies.figures.panels import draw_matches
 from tutelage.studies.report import write_ledger, write_reports
 from tutelage.studies.report.study_files import modules_page
 

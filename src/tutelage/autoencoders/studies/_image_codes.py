@@ -12,8 +12,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from tutelage import draws
-from tutelage.autoencoders import Information, MutualAutoencoder, conv_decoder, conv_encoder, row_decoder, settled_adam
+from tutelage.autoencoders import MutualAutoencoder, conv_decoder, conv_encoder, row_decoder, settled_adam
 from tutelage.autoencoders.bounds import Bounds
+from tutelage.autoencoders.settings import Information
 from tutelage.data import Images, load_images
 from tutelage.data.blobs import blobs
 from tutelage.lab import Context, Experiment, Results

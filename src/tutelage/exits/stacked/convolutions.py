@@ -62,6 +62,7 @@ def product(
     co = tl.program_id(0) * CO + tl.arange(0, CO)
     b, p = places(tile, PIXELS, HW)
     known = (b < images) & (p < HW)
+    # Sums are formed in float32 whatever the maps are stored in.
     acc = tl.zeros((CO, PIXELS), tl.float32)
     base_w = s * row + weight
     base = (s * images + b) * wide * HW + p
@@ -75,6 +76,8 @@ def product(
     place = (s * images + b) * out_wide * HW + p
     tl.store(out + place[None, :] + (first + co)[:, None] * HW, y, mask=keep)
     if SUMS:
+        # Batch norm needs the mean and variance of what was stored, after its rounding, and per tile, so that no two
+        # programs add to one number and the result does not depend on their order.
         y = tl.where(keep, y.to(tl.float32), 0.0)
         at = (s * outputs + co) * tiles + tile
         tl.store(sums + at, tl.sum(y, 1), mask=co < outputs)
@@ -138,6 +141,7 @@ def add_parts(out, gradients, table, members, row, PARTS: tl.constexpr, BLOCK: t
     source, left, size = tl.load(entry), tl.load(entry + 1), tl.load(entry + 2)
     parts, place = tl.load(entry + 3), tl.load(entry + 4)
     n = tl.arange(0, BLOCK)
+    # In a fixed order, without atomic additions: the same bits on every run.
     total = tl.zeros((PARTS, BLOCK), tl.float32)
     for start in range(0, parts, PARTS):
         part = start + tl.arange(0, PARTS)
@@ -259,6 +263,8 @@ def fold(
         b2, q = spots(tile * TURNS + turn, 2 * PIXELS, 2 * HW)
         known2 = b2 < images
         place = into + ((s * images + b2) * wide + c) * 4 * HW + 4 * SIDE * (q // (2 * SIDE)) + q % (2 * SIDE)
+        # A pixel (2y, 2x) was read by one tap, (2y, 2x + 1) and (2y + 1, 2x) by two, (2y + 1, 2x + 1) by four: its
+        # gradient is the sum over these taps.
         even = taken(base, 1, 1, p, known, step, SIDE)
         odd = taken(base, 1, 0, p, known, step, SIDE) + taken(base, 1, 2, p, known, step, SIDE)
         put(place, tl.interleave(even, odd), known2, ADD)

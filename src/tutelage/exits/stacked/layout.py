@@ -199,6 +199,7 @@ def _known(model: MultiExit, shape: Sequence[int]) -> bool:
     first = parts[0]
     if not plain or pools or not isinstance(first, _First) or len(shape) != 3 or shape[1] != shape[2]:
         return False
+    # The coarsest maps are then 8 x 8, and 2 x 2 at the end of the heads.
     return shape[1] == 8 * 2 ** (len(first.parts) - 1)
 
 

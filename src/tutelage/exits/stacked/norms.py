@@ -21,6 +21,8 @@ def normalise(
         total += tl.sum(tl.load(sums + at, mask=t < tiles, other=0.0))
         square += tl.sum(tl.load(squares + at, mask=t < tiles, other=0.0))
     m = total / count
+    # E x^2 - (E x)^2 from sums in float32: one pass over the maps instead of two, at the price of digits where the mean
+    # is large against the deviation; rounding may make it negative, hence the 0.
     var = tl.maximum(square / count - m * m, 0.0)
     r = 1.0 / tl.sqrt(var + eps)
     a = tl.load(parameters + s * row + gamma + c) * r
@@ -30,6 +32,7 @@ def normalise(
     tl.store(mean + place, m)
     tl.store(rstd + place, r)
     tl.store(running + place, (1 - momentum) * tl.load(running + place) + momentum * m)
+    # As torch: the running average is of the unbiased variance, normalisation by the biased one.
     unbiased = var * (count / (count - 1.0))
     tl.store(running_var + place, (1 - momentum) * tl.load(running_var + place) + momentum * unbiased)
 

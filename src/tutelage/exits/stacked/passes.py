@@ -70,6 +70,8 @@ def grid(plan: Layout, unit: Unit, members: int, images: int) -> Grid:
     side = plan.maps[unit.into].side
     count = images * side**2
     large = members * count >= _LARGE
+    # A weight gradient is a sum over all pixels of all images, in parts of one program each that are added afterwards:
+    # enough of them to keep all multiprocessors busy.
     turns_in_all = -(-count // 64)
     blocks = -(-unit.rows // block(unit.rows, 64)) * -(-unit.columns // block(unit.columns, 64))
     parts = max(1, min(-(-_PROGRAMS // (members * blocks)), turns_in_all))
@@ -154,6 +156,7 @@ class Passes:
         objective: from z to the sum of all networks' losses.
         """
         plan, top = self.plan, self.plan.top
+        # Units in the order of the layout: each reads channels that units before it have written.
         for g, columns in zip(self.grids, self.columns, strict=True):
             self._forward(g, columns)
         pooled = self.active[top].float().mean(-1).view(self.members, self.images, len(plan.heads), plan.features)
@@ -165,6 +168,8 @@ class Passes:
             into.copy_(value)
         spread = (inner.flatten(2) / self.maps[top].shape[-1]).unsqueeze(-1)
         self.map_gradients[top].copy_(spread.expand_as(self.map_gradients[top]))
+        # Invariant: at a unit's turn all units that read its channels have added their part to `map_gradients` there,
+        # since they come later in the layout. The first to write overwrites, the others add (`add` in `_backward`).
         for g, columns, parts in reversed(list(zip(self.grids, self.columns, self.parts, strict=True))):
             self._backward(g, columns, parts)
         self.convolutions.add_parts[(len(self.table), self.members)](

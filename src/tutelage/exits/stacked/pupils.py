@@ -107,6 +107,8 @@ class Pupils:
         rows: list[Tensor] = []
 
         def objective(z: Tensor) -> Tensor:
+            # The same goal as of a network trained alone, mapped over members: their losses add up, and share no
+            # weight, so the gradient of the sum is that of each.
             def each(z: Tensor, y: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
                 how = self.objective.power, self.batches.shares, self.objective.reduction
                 return training_goal(z, y, self.teachers, temperature, *how)
@@ -191,6 +193,7 @@ class Seat:
         self.pupils.prepare(self.member, x, y, room)
 
     def advance(self, rate: float) -> None:
+        # Seats are advanced in turn, all with the same rate; the work of the others is done with the last one's.
         if self.member == self.pupils.members - 1:
             self.pupils.advance(rate)
 

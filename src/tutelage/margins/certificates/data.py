@@ -6,7 +6,7 @@ import torch
 
 from tutelage import draws
 from tutelage.certificates.records import Finding, Part, check
-from tutelage.margins.certificates.scene import MarginScene, margin_certificate, out_of_reach
+from tutelage.margins.certificates.scene import MarginScene, margin_certificate, without_limit
 from tutelage.margins.limits import kkt, kkt_point
 from tutelage.margins.max_margin import MaxMargins
 from tutelage.margins.sectors import ascend, class_sums, field, landscape, signs
@@ -131,7 +131,7 @@ def kkt_of_the_limit(scene: MarginScene, *, tolerance: float = 1e-9) -> Sequence
     For the u and z that the end of the course has; feasibility, complementary slackness and stationarity.
     """
     if not isinstance(scene.margins, MaxMargins):
-        return [_without(scene, s) for s in range(scene.members)]
+        return without_limit(scene)
     a = scene.course.a[-1]
     size = scene.course.w[-1].norm(dim=2)
     made = kkt_point(scene.margins, size * (a > 0), size * (a < 0))
@@ -146,7 +146,3 @@ def kkt_of_the_limit(scene: MarginScene, *, tolerance: float = 1e-9) -> Sequence
         ]
         out.append(Finding(parts, (*scene.separable(s), both)))
     return out
-
-
-def _without(scene: MarginScene, s: int) -> Finding:
-    return Finding([Part("the limit", (), out_of_reach())], (*scene.separable(s), *scene.margins_exist()))

@@ -14,7 +14,7 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.certificates.records import Condition, Finding, Part, check
 from tutelage.functions.pruning.surgery import prune
-from tutelage.margins.certificates.scene import MarginScene, margin_certificate, out_of_reach
+from tutelage.margins.certificates.scene import MarginScene, margin_certificate, out_of_reach, without_limit
 from tutelage.margins.limits import fit, growth, kkt, limits, rescaled, two_neurons
 from tutelage.margins.max_margin import MaxMargins
 from tutelage.networks import outputs
@@ -64,7 +64,7 @@ def max_margin_limit(scene: MarginScene, *, tolerance: float = 0.1, need_span: b
     takes from earlier work and believes to be superfluous.
     """
     if not isinstance(scene.margins, MaxMargins):
-        return [_without(scene, s) for s in range(scene.members)]
+        return without_limit(scene)
     fitted = fit(scene.course.w, scene.course.a, scene.margins)
     out = []
     for s in range(scene.members):
@@ -86,7 +86,7 @@ def two_neuron_function(
     At Gaussian points and the samples, over the largest value of the limit; u and z come from the fit of Theorem 3.1.
     """
     if not isinstance(scene.margins, MaxMargins):
-        return [_without(scene, s) for s in range(scene.members)]
+        return without_limit(scene)
     course, plus, minus = scene.course, scene.margins.positive, scene.margins.negative
     keys = draws.keys(range(scene.members), "points of the corollary")
     drawn = draws.normals(keys, points * course.data.dimension).view(scene.members, points, -1)
@@ -116,7 +116,7 @@ def sharper_limits(scene: MarginScene, *, tolerance: float = 0.1, need_span: boo
     The factors u and z of Corollary 3.1 both tend to 1/(2(|w_+|+|w_-|)). Differences are relative.
     """
     if not isinstance(scene.margins, MaxMargins):
-        return [_without(scene, s) for s in range(scene.members)]
+        return without_limit(scene)
     course, wanted = scene.course, limits(scene.margins)
     plus, minus = growth(course, 1), growth(course, -1)
     fitted = fit(course.w[-1], course.a[-1], scene.margins)
@@ -153,7 +153,7 @@ def end_is_kkt(scene: MarginScene, *, tolerance: float = 0.1) -> Sequence[Findin
     With the multipliers of Lemma B.6, on all of whose residuals the tolerance is put.
     """
     if not isinstance(scene.margins, MaxMargins):
-        return [_without(scene, s) for s in range(scene.members)]
+        return without_limit(scene)
     data, end = scene.course.data, scene.course.network()
     right = (data.y * outputs(end, data.x).squeeze(2) > 0).sum(1)
     residuals = kkt(rescaled(end, data), data, scene.margins)
@@ -215,7 +215,3 @@ def _assumed(scene: MarginScene, s: int, need_span: bool) -> tuple[Condition, ..
     alive = check("units in J_+ and J_-", int(((groups == 1) | (groups == -1)).sum()), ">=", 1)
     conditions = (*scene.separable(s), scene.balanced(s), scene.grouped(s), scene.exponential(), alive)
     return (*conditions, *spans) if need_span else conditions
-
-
-def _without(scene: MarginScene, s: int) -> Finding:
-    return Finding([Part("the limit", (), out_of_reach())], (*scene.separable(s), *scene.margins_exist()))

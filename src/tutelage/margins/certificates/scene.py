@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tutelage.certificates.records import Condition, check, unknown
+from tutelage.certificates.records import Condition, Finding, Part, check, unknown
 from tutelage.certificates.registry import Function, Subject
 from tutelage.errors import TutelageError
 from tutelage.margins.datasets import LAWS
@@ -85,16 +85,20 @@ class MarginScene:
 
     def margins_exist(self) -> tuple[Condition, ...]:
         """A condition that is not met where there are no max-margin vectors, and nothing otherwise."""
-        return () if isinstance(self.margins, MaxMargins) else (_false("both classes have a max margin", self.margins),)
-
-
-def _false(name: str, why: str) -> Condition:
-    return check(name, 0, ">=", 1, why)
+        if isinstance(self.margins, MaxMargins):
+            return ()
+        return (check("both classes have a max margin", 0, ">=", 1, self.margins),)
 
 
 def out_of_reach(why: str = "not evaluated, since there are no max-margin vectors") -> Condition:
     """A conclusion that was not looked up."""
     return unknown("conclusion", why)
+
+
+def without_limit(scene: MarginScene) -> list[Finding]:
+    """Findings where there are no max-margin vectors, and so no limit to look at."""
+    part = Part("the limit", (), out_of_reach())
+    return [Finding([part], (*scene.separable(s), *scene.margins_exist())) for s in range(scene.members)]
 
 
 def _example(

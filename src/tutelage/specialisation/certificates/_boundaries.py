@@ -78,6 +78,7 @@ def _across(plane: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
     """Unit normals [R, d] and offsets [R] of u_j' = (w_j' - cos w_j) / sin, without those parallel to w_j."""
     cosine = others[:, :-1] @ plane[:-1]
     others = torch.where(cosine[:, None] < 0, -others, others)
+    # Turned to within a right angle of the band first: a hyperplane has no side of its own here.
     rest = others - cosine.abs()[:, None] * plane
     sine = rest[:, :-1].norm(dim=1)
     crossing = sine > _PARALLEL
@@ -97,6 +98,7 @@ def nearest(plane: Tensor, others: Tensor, sine: float, offset: float) -> tuple[
     cosine = others[:, :-1] @ plane[:-1]
     others = torch.where(cosine[:, None] < 0, -others, others)
     chord = (others[:, :-1] - plane[:-1]).norm(dim=1)
+    # The sine from the chord of two unit vectors keeps its digits for small angles, where 1 - cos^2 would lose them.
     apart = chord * (1 - chord.square() / 4).clamp_min(0).sqrt()
     apart = torch.where(apart > _PARALLEL, apart, 0)
     worst = torch.maximum(_over(apart, sine), _over((others[:, -1] - plane[-1]).abs(), offset))
@@ -147,6 +149,7 @@ def _exact(scene: Scene, member: int, margin: float, budget: int) -> Surrounding
     regular = (~scene.flat[member]).nonzero().flatten()
     planes.append(first[regular])
     index.append(regular)
+    # Units are numbered layer by layer through both networks, as in `side_by_side`; `begin` is the first of the layer.
     begin = scene.units
     for upper in range(2, scene.students.depth):
         unit, region = regions.pieces[layer == upper].T
@@ -167,6 +170,8 @@ def _on_samples(scene: Scene, member: int) -> Surroundings:
     pair = side_by_side(scene.teacher[member], scene.students[member])
     signs = [(f > 0)[0] for f in forward(pair, scene.points[member]).features[1:-1]]
     certain = 0
+    # Samples that agree in all signs of the layers below lie in one cell, where a unit above is linear. If it takes
+    # both signs there, its boundary runs through the cell: such pieces are certain, and others may have been missed.
     for layer in range(1, len(signs)):
         below, cell = torch.cat(signs[:layer], dim=1).unique(dim=0, return_inverse=True)
         on = signs[layer].to(torch.float64)
@@ -191,6 +196,7 @@ def _alpha(scene: Scene, member: int, points: Tensor) -> Tensor:
     for part in points.split(size):
         v, v_teacher = (fan_out(n, forward(n, part), 1)[..., : n.widths[1]] for n in (student, teacher))
         value = alpha(v, v_teacher)[0].abs().amin(0)
+        # Invariant: `least` is the smallest |alpha| over all points so far.
         least = value if least is None else torch.minimum(least, value)
     assert least is not None
     return least * scene.lengths[member, : scene.m]

@@ -106,8 +106,12 @@ def widest_eta(projections: Tensor, dimension: int) -> Tensor:
     eta = p.new_zeros(len(p))
     if count <= dimension + 1:
         return eta
+    # An interval of width 0 with more than d + 1 samples has an infinite ratio, at which no sweep would arrive.
     piled = (p[:, dimension + 1 :] == p[:, : -(dimension + 1)]).any(1)  # more than d + 1 samples in one place
     rank = torch.arange(count, dtype=p.dtype, device=p.device)
+    # Invariant: `eta` is 0 or the ratio of some interval. The sweep maximises number - (d + 1) - slope * width
+    # over all intervals: it is positive exactly where a ratio above `eta` exists, and then the maximiser is taken,
+    # whose ratio is larger. Ratios rise faster than linearly, so a few rounds do.
     for _ in range(_ROUNDS):
         slope = eta.unsqueeze(1) * count / 2
         gain = (slope * p - rank).cummax(dim=1)
@@ -131,6 +135,7 @@ def _extreme(points: Tensor) -> Tensor:
     """
     if points.shape[1] == 1:
         return points.new_ones(1, 1)
+    # Finitely many directions in the plane: between two of them the order of the projections does not change.
     i, j = torch.triu_indices(len(points), len(points), 1)
     edges = torch.cat([points[i] - points[j], points[i] + points[j]])
     normals = torch.stack([-edges[:, 1], edges[:, 0]], dim=1)

@@ -47,6 +47,7 @@ def distances(scene: Scene) -> Distances:
 
 
 def _distances(scene: Scene) -> Distances:
+    # By products of matrices, torch's default for many vectors, distances of nearly equal normals would cancel.
     exact = "donot_use_mm_for_euclid_dist"
     ahead = torch.cdist(scene.normals, scene.normals, compute_mode=exact)
     behind = torch.cdist(scene.normals, -scene.normals, compute_mode=exact)

@@ -116,6 +116,8 @@ def _balls(
     pick = view.segment[:, :, None, None].expand(-1, -1, 1, scene.points.shape[2])
     centre = view.found.points[:, :, :, 0].gather(2, pick).squeeze(2)  # [S, m, d]
     observer = view.observer.unsqueeze(2)
+    # Within this distance of its own boundary the observer stays active, so the gradient sees the same sum all over the
+    # ball.
     room = scene.heights(centre)[..., scene.m :].gather(2, observer).squeeze(2).clamp_min(0) * (1 - 1e-9)
     wide = room if radius is None else room.clamp_max(radius)
     upper = torch.maximum(gradient_over_ball(scene, centre, wide, view.observer), scene.rounding[:, None])
@@ -181,6 +183,8 @@ def gradient_over_ball(scene: Scene, centre: Tensor, radius: Tensor, observer: T
     between = distances(scene).worst
     coefficient = _coefficients(scene, observer)
     h = Sum(coefficient, torch.zeros_like(coefficient), torch.zeros_like(radius))
+    # Students of one boundary are collected in the first of them before it is compared with a teacher unit: what they
+    # add up to may cancel, while each alone would cost its whole height.
     near = between[:, scene.m :, scene.m :] <= NEAR
     first = near | torch.eye(scene.n, dtype=torch.bool, device=near.device)
     h = _replaced(scene, h, height, r, scene.m + first.int().argmax(2))
@@ -209,6 +213,8 @@ def _replaced(scene: Scene, h: Sum, height: Tensor, r: Tensor, partner: Tensor) 
     cost = (student - sign.unsqueeze(1) * other).abs() + tilt * r
     near = distances(scene).worst[:, scene.m :].gather(2, partner.unsqueeze(2)).squeeze(2).unsqueeze(1) <= NEAR
     cheaper = ((student.abs() < r) | (near & (other.abs() < r))) & (cost < student.abs() + r)
+    # Invariant: kinked + linear + constant is the function h up to `cost` on the ball. Replacing moves a coefficient
+    # from the student to its partner and pays for the difference.
     given = torch.where(cheaper, h.kinked[..., scene.m :], 0)
     kinked = h.kinked.clone()
     kinked[..., scene.m :] -= given

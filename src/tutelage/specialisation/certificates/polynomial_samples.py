@@ -171,6 +171,9 @@ def _narrowed(scene: Scene, around: Surroundings, s: int, j: int, k: int, gamma:
     height = scene.sample_heights[s, :, j].abs()
     active = scene.sample_heights[s, :, scene.m + k] > 0
     width = epsilon / (1 + gamma)
+    # Invariant: the width asked for by the constants of the last band. A narrower band has other samples and so other
+    # constants, so it is asked again until a band meets its own; the width falls in every round, and without samples it
+    # ends.
     while True:
         inside = (height <= width) & active
         lemma = constants(scene.points[s][inside], plane, others, gamma, around.count)

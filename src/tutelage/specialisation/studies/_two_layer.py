@@ -7,8 +7,14 @@ are N(0, 1.5^2) as Tian 2019 says; with the 10 that Tian 2020 prints, this learn
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tutelage.lab import Record, TeacherStudent
+import numpy as np
+from matplotlib.axes import Axes
+
+from tutelage.lab import Record, TeacherStudent, TrainedStudents
+from tutelage.measures import RECOVERED
+from tutelage.studies.intervals import at_step
 from tutelage.studies.study import Scale
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
@@ -50,18 +56,37 @@ SIZES: dict[Scale, TwoLayerSize] = {
 }
 
 
+def two_layer(size: TwoLayerSize, width_factor: float, record: Record, **teacher: Any) -> TeacherStudent:
+    """One experiment of the sweep's settings; teacher: fields of its recipe beside the number of inputs."""
+    return TeacherStudent(
+        teacher=Levels(inputs=size.inputs, **{"outputs": size.outputs} | teacher),
+        student=SmallNormal(width_factor=width_factor),
+        inputs=Gaussian(std=1.5, train=size.train, evaluate=size.evaluate),
+        training=Training(steps=size.steps),
+        record=record,
+        seeds=size.seeds,
+    )
+
+
 def sweep(scale: Scale, hidden: int, width_factors: Sequence[int], polarities: Sequence[float]) -> list[TeacherStudent]:
     """One experiment for each width_factor and polarity, in that order."""
     size = SIZES[scale]
+    record = Record(every=size.epoch, at=tuple(size.epoch * k // 10 for k in (1, 2, 5)), measures=MEASURES)
     return [
-        TeacherStudent(
-            teacher=Levels(inputs=size.inputs, hidden=hidden, outputs=size.outputs, polarity=polarity),
-            student=SmallNormal(width_factor=width_factor),
-            inputs=Gaussian(std=1.5, train=size.train, evaluate=size.evaluate),
-            training=Training(steps=size.steps),
-            record=Record(every=size.epoch, at=tuple(size.epoch * k // 10 for k in (1, 2, 5)), measures=MEASURES),
-            seeds=size.seeds,
-        )
+        two_layer(size, width_factor, record, hidden=hidden, polarity=polarity)
         for width_factor in width_factors
         for polarity in polarities
     ]
+
+
+def label(result: TrainedStudents) -> str:
+    """How claims name the experiment of a polarity and a width factor."""
+    return f"p = {result.setting('polarity'):g}, {result.setting('width_factor'):g}x"
+
+
+def draw_l(panel: Axes, result: TrainedStudents) -> None:
+    """Best correlation against fan-out of every student unit at the end; one shade per seed."""
+    x, y = at_step(result, "specialisation"), at_step(result, "fan_out")
+    shade = np.broadcast_to(np.arange(len(x))[:, None], x.shape)
+    panel.scatter(x, y, c=shade, cmap="cividis", s=5, alpha=0.7, linewidths=0)
+    panel.axvline(RECOVERED, color="#999999", linewidth=0.7, linestyle=":")

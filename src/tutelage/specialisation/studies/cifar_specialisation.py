@@ -276,12 +276,9 @@ def draw(result: ConvCourses) -> Figure:
 
 def _gain(result: ConvCourses, layer: int | None) -> np.ndarray:
     """How much accuracy, or rho_mean of a layer beyond chance, the widest students have over the narrowest: [S]."""
-    narrow, wide = ((c.accuracy[-1] if layer is None else c.beyond_chance[:, layer]) for c in _ends(result))
+    ends = result.courses[0], result.courses[-1]
+    narrow, wide = (c.accuracy[-1] if layer is None else c.beyond_chance[:, layer] for c in ends)
     return wide - narrow
-
-
-def _ends(result: ConvCourses) -> tuple[ConvCourse, ConvCourse]:
-    return result.courses[0], result.courses[-1]
 
 
 def _layers(result: ConvCourses) -> range:

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies._two_layer import WIDTH_FACTORS, sweep
+from tutelage.specialisation.studies._two_layer import WIDTH_FACTORS, draw_l, label, sweep
 from tutelage.studies.claims import DIRECTION, MODERATE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import panel_grid
 from tutelage.studies.intervals import at_step, mean_where, rank_correlations, recovered_share
@@ -39,18 +39,10 @@ def draw(results: Results) -> Figure:
     )
     for row, p in enumerate(polarities):
         for column, k in enumerate(width_factors):
-            result = results.one(polarity=p, width_factor=k)
-            x, y = at_step(result, "specialisation"), at_step(result, "fan_out")
-            shade = np.broadcast_to(np.arange(len(x))[:, None], x.shape)
-            axes[row, column].scatter(x, y, c=shade, cmap="cividis", s=5, alpha=0.7, linewidths=0)
-            axes[row, column].axvline(RECOVERED, color="#999999", linewidth=0.7, linestyle=":")
+            draw_l(axes[row, column], results.one(polarity=p, width_factor=k))
     axes[0, 0].set_xlim(-0.02, 1.03)
     axes[0, 0].set_ylim(bottom=0)
     return figure
-
-
-def _label(result) -> str:
-    return f"p = {result.setting('polarity'):g}, {result.setting('width_factor'):g}x"
 
 
 def _by_rank(result: TrainedStudents) -> Measured:
@@ -63,7 +55,7 @@ small_fan_out = Claim(
     "the less a student unit resembles a teacher unit, the smaller its fan-out (Theorem 2)",
     statistic="rank correlation, over a member's units, of best correlation and fan-out norm at the end",
     expected="> 0.3",
-    values=lambda results: {_label(p): _by_rank(p) for p in results},
+    values=lambda results: {label(p): _by_rank(p) for p in results},
     reason=MODERATE,
     possible=SIGNED,
 )
@@ -79,7 +71,7 @@ little_left = Claim(
     statistic="mean fan-out of units with best correlation below 0.7 over that of units above 0.95, at the end; "
     "members without such units do not count",
     expected="< 0.2",
-    values=lambda results: {_label(p): _fan_out_ratio(p) for p in results},
+    values=lambda results: {label(p): _fan_out_ratio(p) for p in results},
     reason="a fifth is read as far smaller",
     possible=(0.0, np.inf),
 )

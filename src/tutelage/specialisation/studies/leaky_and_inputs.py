@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies._two_layer import MEASURES, SIZES
+from tutelage.specialisation.studies._two_layer import MEASURES, SIZES, draw_l
 from tutelage.studies.claims import MODERATE, SHARE, SIGNED, STRONG, Claim, Measured
 from tutelage.studies.figures import panel_grid
 from tutelage.studies.intervals import at_step, rank_correlations, recovered_share
@@ -66,11 +66,7 @@ def draw(results: Results) -> Figure:
     figure, axes = panel_grid(list(ACTIVATIONS), list(LAWS), "best correlation", "fan-out")
     for row, activation in enumerate(ACTIVATIONS):
         for column, distribution in enumerate(LAWS):
-            result = _one(results, activation, distribution)
-            x, y = at_step(result, "specialisation"), at_step(result, "fan_out")
-            shade = np.broadcast_to(np.arange(len(x))[:, None], x.shape)
-            axes[row, column].scatter(x, y, c=shade, cmap="cividis", s=5, alpha=0.7, linewidths=0)
-            axes[row, column].axvline(RECOVERED, color="#999999", linewidth=0.7, linestyle=":")
+            draw_l(axes[row, column], _one(results, activation, distribution))
     axes[0, 0].set_xlim(-0.02, 1.03)
     axes[0, 0].set_ylim(bottom=0)
     return figure

@@ -3,17 +3,13 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
+from tutelage.lab import Record, Results, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies._two_layer import SIZES, WIDTH_FACTORS
+from tutelage.specialisation.studies._two_layer import SIZES, WIDTH_FACTORS, label, two_layer
 from tutelage.studies.claims import DIRECTION, MODERATE, MOST, SHARE, SIGNED, Claim, compared
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.intervals import at_step, rank_correlations
 from tutelage.studies.study import Plan, Scale, study
-from tutelage.training import Training
-from tutelage.training.inputs import Gaussian
-from tutelage.training.students import SmallNormal
-from tutelage.training.teachers import Levels
 
 POLARITIES = (0.0, 1.0, 2.0)
 """Equal strengths, and strengths that fall as 1/j and 1/j^2."""
@@ -32,14 +28,7 @@ def observers_by_width(scale: Scale) -> Plan:
     """Observers and followers of every teacher unit, by width and strength."""
     size = SIZES[scale]
     experiments = [
-        TeacherStudent(
-            teacher=Levels(inputs=size.inputs, hidden=UNITS, outputs=size.outputs, polarity=polarity),
-            student=SmallNormal(width_factor=factor),
-            inputs=Gaussian(std=1.5, train=size.train, evaluate=size.evaluate),
-            training=Training(steps=size.steps),
-            record=Record(measures=MEASURES, weights="none"),
-            seeds=size.seeds,
-        )
+        two_layer(size, factor, Record(measures=MEASURES, weights="none"), hidden=UNITS, polarity=polarity)
         for factor in WIDTH_FACTORS
         for polarity in POLARITIES
     ]
@@ -83,10 +72,6 @@ def draw(results: Results) -> Figure:
     return figure
 
 
-def _label(r: TrainedStudents) -> str:
-    return f"p = {r.setting('polarity'):g}, {r.setting('width_factor'):g}x"
-
-
 def _unobserved(r: TrainedStudents) -> np.ndarray:
     """Among the teacher units that were not recovered, the share that no student unit observes: [S], NaN for none."""
     missed = at_step(r, "best_correlation") <= RECOVERED
@@ -98,7 +83,7 @@ missed_are_unobserved = Claim(
     "teacher units that a 1x student misses lack an observer",
     statistic="share of the units not recovered at the end whose boundary no student unit observes on any sample",
     expected="> 0.5",
-    values=lambda results: {_label(r): _unobserved(r) for r in results if r.setting("width_factor") == 1},
+    values=lambda results: {label(r): _unobserved(r) for r in results if r.setting("width_factor") == 1},
     reason=MOST,
     possible=SHARE,
 )
@@ -109,7 +94,7 @@ more_observers_more_recovered = Claim(
     "and of its best correlation at the end, where all units are equally strong",
     expected="> 0",
     values=lambda results: {
-        _label(r): rank_correlations(samples_observed(r, 0), at_step(r, "best_correlation"))
+        label(r): rank_correlations(samples_observed(r, 0), at_step(r, "best_correlation"))
         for r in results
         if r.setting("polarity") == 0
     },
@@ -137,7 +122,7 @@ strong_have_more = Claim(
     statistic="rank correlation of a teacher unit's strength and its number of followers at the end",
     expected="> 0.3",
     values=lambda results: {
-        _label(r): rank_correlations(np.broadcast_to(-np.arange(UNITS), (len(followers(r)), UNITS)), followers(r))
+        label(r): rank_correlations(np.broadcast_to(-np.arange(UNITS), (len(followers(r)), UNITS)), followers(r))
         for r in results
         if r.setting("width_factor") > 1 and r.setting("polarity") > 0
     },

@@ -4,17 +4,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
-from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
+from tutelage.lab import Record, Results, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies._two_layer import SIZES
+from tutelage.specialisation.studies._two_layer import SIZES, two_layer
 from tutelage.studies.claims import DIRECTION, MODERATE, MOST, SHARE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.intervals import at_step, mean_where
 from tutelage.studies.study import Plan, Scale, study
-from tutelage.training import Training
-from tutelage.training.inputs import Gaussian
-from tutelage.training.students import SmallNormal
-from tutelage.training.teachers import Levels
 
 OUTPUTS: dict[Scale, tuple[int, ...]] = {"smoke": (1, 10), "quick": (1, 5, 50), "paper": (1, 2, 5, 20, 50)}
 WIDTH_FACTORS = (1, 2, 5)
@@ -31,15 +27,9 @@ UNITS = 10
 def one_output(scale: Scale) -> Plan:
     """Recovery of teacher units against the number of outputs."""
     size = SIZES[scale]
+    record = Record(every=size.epoch, measures=("evaluate_loss", "strength", "best_correlation"), weights="none")
     experiments = [
-        TeacherStudent(
-            teacher=Levels(inputs=size.inputs, hidden=UNITS, outputs=outputs, standardised=True),
-            student=SmallNormal(width_factor=factor),
-            inputs=Gaussian(std=1.5, train=size.train, evaluate=size.evaluate),
-            training=Training(steps=size.steps),
-            record=Record(every=size.epoch, measures=("evaluate_loss", "strength", "best_correlation"), weights="none"),
-            seeds=size.seeds,
-        )
+        two_layer(size, factor, record, hidden=UNITS, outputs=outputs, standardised=True)
         for factor in WIDTH_FACTORS
         for outputs in OUTPUTS[scale]
     ]

@@ -5,10 +5,9 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Results
 from tutelage.specialisation.studies._committees import MOSTLY_CHANCE, OnlineCommittee, labelled, late, pairs_in_common
 from tutelage.studies.claims import DIRECTION, SIGNED, Claim
-from tutelage.studies.figures import PALETTE, panel_grid
+from tutelage.studies.figures import PALETTE, error_bars, panel_grid
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study
 
 TEACHERS = 2
@@ -50,11 +49,7 @@ def overparameterised_committee(scale: Scale) -> Plan:
         for both in (False, True)
         for k in STUDENTS[scale]
     ]
-    return Plan(experiments, draw, [rises, falls, as_the_equations], view=committees)
-
-
-def committees(results: Results) -> list[dict]:
-    return labelled(list(results))
+    return Plan(experiments, draw, [rises, falls, as_the_equations], view=labelled)
 
 
 def of_layers(courses: list[dict], both: bool) -> list[dict]:
@@ -77,8 +72,7 @@ def draw(courses: list[dict]) -> Figure:
         panel = axes[0, column]
         for colour, c in zip(PALETTE, of_layers(courses, both), strict=False):
             panel.plot(c["times"], c["limit"].mean(0), color=colour, label=f"K = {c['students']}")
-            mean, error = c["simulated"].mean(0), c["simulated"].std(0, ddof=1) / len(c["simulated"]) ** 0.5
-            panel.errorbar(c["times"], mean, error, fmt="o", markersize=3, color=colour, linewidth=1)
+            error_bars(panel, c["times"], c["simulated"].T, colour, None, "o")
         panel.set_yscale("log")
         panel.legend(title=f"M = {TEACHERS}")
     return figure

@@ -3,7 +3,6 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.lab import Results
 from tutelage.specialisation.studies._committees import (
     MOSTLY_CHANCE,
     OnlineCommittee,
@@ -12,7 +11,7 @@ from tutelage.specialisation.studies._committees import (
     rms_gaps,
 )
 from tutelage.studies.claims import SIGNED, Claim
-from tutelage.studies.figures import PALETTE, panel_grid
+from tutelage.studies.figures import PALETTE, error_bars, panel_grid
 from tutelage.studies.study import Plan, Scale, study
 
 DIMENSIONS: dict[Scale, tuple[int, ...]] = {"smoke": (30, 120), "quick": (100, 400), "paper": (400, 1600)}
@@ -46,11 +45,7 @@ def saad_solla(scale: Scale) -> Plan:
         for activation, rate in RATES.items()
         for d in DIMENSIONS[scale]
     ]
-    return Plan(experiments, draw, [near, closes, no_bias, specialise], view=committees)
-
-
-def committees(results: Results) -> list[dict]:
-    return labelled(list(results))
+    return Plan(experiments, draw, [near, closes, no_bias, specialise], view=labelled)
 
 
 def label(course: dict) -> str:
@@ -66,8 +61,7 @@ def draw(courses: list[dict]) -> Figure:
     for c in courses:
         panel = axes[kinds.index(c["activation"]), sizes.index(c["dimension"])]
         panel.plot(c["times"], c["limit"].mean(0), color=PALETTE[0], label="equations")
-        mean, error = c["simulated"].mean(0), c["simulated"].std(0, ddof=1) / len(c["simulated"]) ** 0.5
-        panel.errorbar(c["times"], mean, error, fmt="o", markersize=3, color=PALETTE[3], label="online SGD")
+        error_bars(panel, c["times"], c["simulated"].T, PALETTE[3], "online SGD", "o")
         panel.set_yscale("log")
     axes[0, 0].legend()
     return figure

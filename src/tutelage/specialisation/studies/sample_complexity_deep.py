@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from tutelage.lab import Results, TrainedStudents
 from tutelage.specialisation.studies._deep_setting import NAMES, DeepTeacherSize, deep_experiment
 from tutelage.studies.claims import DIRECTION, Claim
-from tutelage.studies.figures import PALETTE, panel_grid
+from tutelage.studies.figures import PALETTE, error_bars, panel_grid
 from tutelage.studies.intervals import above_chance, at_step
 from tutelage.studies.study import Plan, Scale, study
 
@@ -54,11 +54,11 @@ def draw(results: Results) -> Figure:
     for column, loss in enumerate(NAMES):
         chosen = sorted(results.where(loss=loss), key=lambda p: p.experiment.inputs.train)
         x = [p.experiment.inputs.train for p in chosen]
-        _bars(axes[0, column], x, np.array([_loss(p) for p in chosen]), "#444444", None)
+        error_bars(axes[0, column], x, np.array([_loss(p) for p in chosen]), "#444444", None)
         axes[0, column].set_yscale("log")
         rho = np.array([at_step(p, "rho_mean") for p in chosen])
         for layer in range(rho.shape[2]):
-            _bars(axes[1, column], x, rho[:, :, layer], PALETTE[layer], f"layer {layer + 1}")
+            error_bars(axes[1, column], x, rho[:, :, layer], PALETTE[layer], f"layer {layer + 1}")
             chance = at_step(chosen[-1], "rho_mean", 0)[:, layer].mean()
             axes[1, column].axhline(chance, color=PALETTE[layer], linewidth=0.7, linestyle=":")
         axes[1, column].set(xscale="log", ylim=(0, 1.03))
@@ -67,11 +67,6 @@ def draw(results: Results) -> Figure:
     axes[1, 0].set_ylabel(r"$\rho_{mean}$")
     axes[1, 0].legend(loc="upper left")
     return figure
-
-
-def _bars(panel, x, values: np.ndarray, colour: str, label: str | None) -> None:
-    error = values.std(axis=1, ddof=1) / values.shape[1] ** 0.5
-    panel.errorbar(x, values.mean(1), error, color=colour, label=label, marker="o", markersize=3, linewidth=1.2)
 
 
 def _ends(results: Results, loss: str) -> tuple[TrainedStudents, TrainedStudents]:

@@ -76,7 +76,7 @@ class FlowOfStudents(Experiment, kind="flow-of-students", numerics=1):
         tolerances = {"relative": 1e-5, "absolute": 1e-7}
         course = flow(teacher, start, times.tolist(), both_layers=True, on_progress=context.progress, **tolerances)
         by_flow = np.stack([best_correlations(teacher, course.at(i)) for i in range(len(times))])
-        by_samples = _from_samples(teacher, trained)
+        by_samples = np.stack([best_correlations(teacher, units_of(trained.weights(s))) for s in trained.report.steps])
         return {"times": Shared(times), "flow": by_flow.swapaxes(0, 1), "samples": by_samples.swapaxes(0, 1)}
 
 
@@ -102,10 +102,6 @@ def recoveries(results: Results) -> list[RecoveryCourse]:
         by_flow, by_samples = (np.ascontiguousarray(r[name].swapaxes(0, 1)) for name in ("flow", "samples"))
         out.append(RecoveryCourse(r.setting("polarity"), r["times"], by_flow, by_samples))
     return out
-
-
-def _from_samples(teacher: Units, result: TrainedStudents) -> np.ndarray:
-    return np.stack([best_correlations(teacher, units_of(result.weights(step))) for step in result.report.steps])
 
 
 def best_correlations(teacher: Units, students: Units) -> np.ndarray:

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies._two_layer import SIZES, WIDTH_FACTORS, sweep
+from tutelage.specialisation.studies._two_layer import SIZES, WIDTH_FACTORS, label, sweep
 from tutelage.studies.claims import DIRECTION, SHARE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.intervals import at_step, recovered_share
@@ -63,16 +63,12 @@ def _strong_minus_weak(result: TrainedStudents, step: int | None = None) -> Meas
     return compared(recovered[:, :END_UNITS].mean(1), recovered[:, -END_UNITS:].mean(1))
 
 
-def _label(result: TrainedStudents) -> str:
-    return f"p = {result.setting('polarity'):g}, {result.setting('width_factor'):g}x"
-
-
 def strong_first(early: int) -> Claim:
     return Claim(
         "stronger teacher units are recovered before weaker ones",
         statistic="share recovered of the five strongest units minus that of the five weakest, after 5 epochs",
         expected="> 0",
-        values=lambda results: {_label(p): _strong_minus_weak(p, early) for p in results},
+        values=lambda results: {label(p): _strong_minus_weak(p, early) for p in results},
         reason=DIRECTION,
         possible=SIGNED,
     )
@@ -82,7 +78,7 @@ strong_at_the_end = Claim(
     "when strengths are polarised (p >= 1.5), stronger teacher units are recovered more often even after long training",
     statistic="share recovered of the five strongest units minus that of the five weakest, at the end",
     expected="> 0",
-    values=lambda results: {_label(p): _strong_minus_weak(p) for p in results if p.setting("polarity") >= 1.5},
+    values=lambda results: {label(p): _strong_minus_weak(p) for p in results if p.setting("polarity") >= 1.5},
     reason=DIRECTION,
     possible=SIGNED,
 )

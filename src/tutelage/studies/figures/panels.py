@@ -1,4 +1,4 @@
-"""Grids of panels that share their axes, and the two marks most figures are made of."""
+"""Grids of panels that share their axes, the marks most figures are made of, and matrices of matches."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tutelage.measures import LayerMatch
 from tutelage.studies.figures.style import STRONG_TO_WEAK
 
 
@@ -41,6 +42,14 @@ def band(
         axes.fill_between(x, mean - std, mean + std, color=colour, alpha=0.15, linewidth=0)
 
 
+def error_bars(
+    axes: Axes, x: Any, values: np.ndarray, colour: str, label: str | None, style: str = "o-", width: float = 1.0
+) -> None:
+    """Mean over members with so many standard errors on either side: values [X, S]."""
+    error = width * values.std(axis=1, ddof=1) / values.shape[1] ** 0.5
+    axes.errorbar(x, values.mean(1), error, fmt=style, color=colour, label=label, markersize=3, linewidth=1.2)
+
+
 def strength_colours(count: int) -> np.ndarray:
     """A colour for each teacher unit, the strongest first."""
     return mpl.colormaps[STRONG_TO_WEAK](np.linspace(0, 0.92, count))
@@ -52,3 +61,21 @@ def strength_bar(figure: Figure, axes: Any, count: int) -> None:
     scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(-0.5, count - 0.5), colours)
     bar = figure.colorbar(scale, ax=axes, shrink=0.8, ticks=[0, count - 1])
     bar.set_label("teacher unit (0 is the strongest)")
+
+
+def draw_matches(matches: Sequence[LayerMatch]) -> Figure:
+    """Correlations of teacher units (rows) with student units, these in the order of the teacher unit they match best.
+
+    A student that found every teacher unit shows a dark staircase; light columns are units that resemble none.
+    """
+    figure = Figure(figsize=(3.0 * len(matches) + 0.8, 3.0), layout="constrained")
+    panels = figure.subplots(1, len(matches), squeeze=False)[0]
+    for panel, match in zip(panels, matches, strict=True):
+        rho = match.correlation
+        order = np.lexsort((-rho.max(0), rho.argmax(0)))
+        image = panel.imshow(rho[:, order], cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+        panel.set(title=f"{match.teacher} - {match.student}: {match.rho_mean:.2f}", xlabel="student unit, sorted")
+        panel.grid(False)
+    panels[0].set_ylabel("teacher unit")
+    figure.colorbar(image, ax=panels, shrink=0.8, label="correlation")
+    return figure

@@ -14,7 +14,7 @@ from tutelage.errors import TutelageError
 from tutelage.measures import RECOVERED, LayerMatch
 from tutelage.settings import one_line
 from tutelage.studies.claims import Outcome, threshold_of
-from tutelage.studies.figures.matches import draw_matches
+from tutelage.studies.figures.panels import draw_matches
 from tutelage.studies.intervals import P_VALUES, p_value
 
 CLOSE = 0.01
