@@ -34,8 +34,9 @@ export class Tour {
   go(step) {
     this.at = step;
     const { place, look, ask, answers } = this.steps[step], last = step === this.steps.length - 1;
+    this.tick = Math.round(place * this.page.ticks());
     this.page.pause();
-    this.page.seek(Math.round(place * this.page.ticks()));
+    this.page.seek(this.tick);
     this.button.textContent = "End the tour";
     this.box.hidden = false;
     this.box.textContent = "";
@@ -57,7 +58,7 @@ export class Tour {
   }
   /** Whether an answer is right, by the numbers of the frame that is shown. */
   judge(i, said) {
-    if (!this.shown) { said.textContent = "The picture is not there yet: wait a moment."; return; }
+    if (this.shown?.tick !== this.tick) { said.textContent = "This step's picture is not there yet, or you have moved on: wait a moment, or choose the step again."; return; }
     const { answers, right } = this.steps[this.at], [best, why] = right(this.shown);
     said.textContent = `${i === best ? "Yes" : `No: ${answers[best]}`}. ${why}`;
     said.dataset.right = String(i === best);
