@@ -8,6 +8,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+from tutelage.studio.offline import write_playground
 from tutelage_docs import api, citations, commands, docstrings, front, links, mathml, rooms, study_page, verdicts
 from tutelage_docs.stored import gallery_studies
 
@@ -38,15 +39,16 @@ def _write(app: Sphinx) -> None:
                 old.unlink()
 
 
-def _write_thumbnails(app: Sphinx, error: Exception | None) -> None:
+def _write_pictures_and_playground(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         front.write_thumbnails(Path(app.outdir) / "_static" / "thumbs", gallery_studies(Path(app.srcdir)))
+        write_playground(Path(app.outdir) / "_static" / "playground.html")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the hooks."""
     app.connect("builder-inited", _write, priority=100)
-    app.connect("build-finished", _write_thumbnails)
+    app.connect("build-finished", _write_pictures_and_playground)
     app.connect("source-read", links.rewrite_links)
     app.connect("doctree-read", links.link_studies)
     app.connect("autodoc-skip-member", docstrings.skip)

@@ -24,8 +24,15 @@ def studio(
     results: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of results to browse.")] = None,
     link: Annotated[str, typer.Option(metavar="STATE", help="State to open: the part of a link after '#'.")] = "",
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    offline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Write the page with an engine of its own as one file, and end."),
+    ] = None,
 ) -> None:
     """Set up a teacher and students on a live page and watch them learn."""
+    if offline is not None:
+        _write(offline)
+        return
     missing = [name for name in ("starlette", "uvicorn", "websockets") if find_spec(name) is None]
     if missing:
         raise TutelageError(f"the live page needs {', '.join(missing)}: pip install 'tutelage[studio]'")
@@ -50,3 +57,13 @@ def studio(
         signal.signal(number, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         serve(host, port, results, browser=browser, fragment=link, on_ready=ready)
+
+
+def _write(path: Path) -> None:
+    """Write the playground; it needs neither a server nor its packages."""
+    from tutelage.studio.offline import write_playground
+
+    size = write_playground(path)
+    Console(highlight=False, soft_wrap=True).print(
+        f"Wrote {path} ({size / 1000:.0f} kB): open it in a browser, on any machine, without a network.", markup=False
+    )

@@ -120,24 +120,41 @@ def replay(course: Course, tick: int) -> bytes:
 
 
 def _page(about: dict[str, Any], state: dict[str, Any], defaults: dict[str, Any], packed: bytes) -> bytes:
-    modules = {f"studio/{path.name}": _module(path.read_text()) for path in sorted(STATIC.glob("*.js"))}
-    shell = (STATIC / "index.html").read_text()
-    body = shell[shell.index("<body") : shell.index("</body>")]
-    body = re.sub(r"<script[^>]*></script>", "", body)
-    style = "\n".join((STATIC / name).read_text() for name in ("uplot.css", "studio.css"))
-    licence = (STATIC / "uplot.LICENSE.txt").read_text().replace("--", "- -")  # a comment must not end early
     about = {"about": about, "state": state, "defaults": defaults, "version": __version__}
     text = json.dumps(about, sort_keys=True).replace("<", "\\u003c")
     frames = base64.b64encode(packed).decode()
     return (
-        f'<!doctype html>\n<html lang="en">\n<!-- Contains uPlot.\n{licence}-->\n<head>\n<meta charset="utf-8">\n'
+        f'<!doctype html>\n<html lang="en">\n{licence()}<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(about['about']['title'])}: a replay of tutelage</title>\n<style>{style}</style>\n"
-        f'<script type="importmap">{json.dumps({"imports": modules})}</script>\n</head>\n{body}\n'
+        f"<title>{html.escape(about['about']['title'])}: a replay of tutelage</title>\n<style>{style()}</style>\n"
+        f'<script type="importmap">{import_map()}</script>\n</head>\n{body()}\n'
         f'<script type="application/json" id="replay">{text}</script>\n'
         f'<script type="text/plain" id="frames">{frames}</script>\n'
         '<script type="module">import "studio/main.js";</script>\n</body>\n</html>\n'
     ).encode()
+
+
+def import_map() -> str:
+    """The page's modules as data URLs, by the names under which they import one another."""
+    modules = {f"studio/{path.name}": _module(path.read_text()) for path in sorted(STATIC.glob("*.js"))}
+    return json.dumps({"imports": modules})
+
+
+def body() -> str:
+    """The start of the page's body, without its scripts and its end."""
+    shell = (STATIC / "index.html").read_text()
+    return re.sub(r"<script[^>]*></script>", "", shell[shell.index("<body") : shell.index("</body>")])
+
+
+def style() -> str:
+    """All style sheets of the page."""
+    return "\n".join((STATIC / name).read_text() for name in ("uplot.css", "studio.css"))
+
+
+def licence() -> str:
+    """The licence of what the page contains, as a comment of HTML."""
+    text = (STATIC / "uplot.LICENSE.txt").read_text().replace("--", "- -")  # a comment must not end early
+    return f"<!-- Contains uPlot.\n{text}-->\n"
 
 
 def _module(source: str) -> str:

@@ -1,6 +1,6 @@
 // The page: tabs, settings, transport, the state in the address, keyboard. Scenes are modules of their own.
 
-import { LiveSource, ReplaySource } from "./source.js";
+import { EngineSource, LiveSource, ReplaySource } from "./source.js";
 import { buildControls, fillControls } from "./controls.js";
 import { dark, download, sentence, short } from "./draw.js";
 import { compare } from "./compare.js";
@@ -9,9 +9,15 @@ import { flow } from "./flow.js";
 import { folds } from "./folds.js";
 import { margins } from "./margins.js";
 import { results } from "./results.js";
+import { pythonOnly } from "./python_only.js";
 import { specialisation } from "./specialisation.js";
+import { target } from "./target.js";
+import { TARGET } from "./target_about.js";
+import { Tour } from "./tour.js";
+import { explained } from "./words.js";
 
-const PAGES = { specialisation, flow, margins, distillation, folds, compare, results };
+const PAGES = { specialisation, target, flow, margins, distillation, folds, compare, results };
+let tour = null; // of the playground
 const $ = (id) => document.getElementById(id);
 const shell = { scene: null, page: null, state: null, playing: false, look: {}, preset: null, ticks: 1 };
 let source, scenes;
@@ -74,7 +80,7 @@ function openNamed(name, state = {}) {
   }
   document.title = `${scene.title} · tutelage studio`;
   document.body.classList.toggle("still", !scene.plays);
-  for (const form of ["yaml", "python", "replay"]) document.querySelector(`[data-form="${form}"]`).parentElement.hidden = !source.live || !scene.forms.includes(form);
+  for (const form of ["yaml", "python", "replay"]) document.querySelector(`[data-form="${form}"]`).parentElement.hidden = !source.server || !scene.forms.includes(form);
   $("about").hidden = scene.plays;
   $("about").textContent = scene.about;
   $("preset").textContent = "";
@@ -84,7 +90,7 @@ function openNamed(name, state = {}) {
   showPreset();
   buildControls($("controls"), scene.fields, chosen);
   message("");
-  const make = PAGES[scene.name];
+  const make = scene.plays || source.server ? PAGES[scene.name] : pythonOnly(scene);
   shell.page = make($("views"), context);
   if (!scene.plays) { shell.state = { scene: name, settings: state.settings || {}, events: [], tick: 0 }; writeAddress(true); shell.page.opened?.(shell.state); return; }
   openScene({ settings: state.settings && Object.keys(state.settings).length ? state.settings : preset?.settings || {}, events: state.events || [], tick: state.tick || 0 });
@@ -99,7 +105,8 @@ function openScene(state) {
 function showPreset() {
   const preset = shell.scene.presets.find((p) => p.name === shell.preset);
   $("preset").value = preset ? preset.name : "";
-  $("look").textContent = preset ? preset.look : shell.scene.about;
+  explained($("look"), preset ? preset.look : shell.scene.about);
+  tour?.offer(preset);
   $("source").textContent = preset?.source || "";
 }
 
@@ -197,6 +204,7 @@ function showFrame(frame) {
   shell.frames = (shell.frames || 0) + 1;
   if (!shell.playing || performance.now() - clocked > 240) showClock();
   shell.page.frame(frame);
+  tour?.frame(frame);
   writeAddress();
 }
 
@@ -263,7 +271,7 @@ async function save(form) {
   writeAddress(true);
   if (form === "link") {
     const link = location.href.replace(/\?token=[^#]*/, "");
-    try { await navigator.clipboard.writeText(link); message("The link is on the clipboard. It opens this state on any server of tutelage studio: paste the part after # behind its address.", "note-kept"); } catch { message(`Copy the part after # of the address of this page: ${location.hash}`, "note-kept"); }
+    try { await navigator.clipboard.writeText(link); message("The link is on the clipboard. It opens this state on any server of tutelage studio, and in the playground: paste the part after # behind its address.", "note-kept"); } catch { message(`Copy the part after # of the address of this page: ${location.hash}`, "note-kept"); }
     return;
   }
   try {
@@ -324,6 +332,14 @@ async function begin() {
     scenes = [replay.about];
     await source.load();
     document.querySelector('[data-form="link"]').parentElement.hidden = true;
+  } else if ($("playground")) {
+    const about = JSON.parse($("playground").textContent).scenes, played = about.filter((s) => s.plays);
+    played.splice(1, 0, TARGET);
+    scenes = [...played, ...about.filter((s) => !s.plays)];
+    document.body.classList.add("playground");
+    document.querySelector("h1 span").textContent = "playground";
+    source = new EngineSource($("engine").textContent, played);
+    tour = new Tour($("panel"), { seek, ticks: () => shell.ticks, pause: () => source.send({ do: "pause" }) });
   } else {
     const token = new URLSearchParams(location.search).get("token") || "";
     const response = await fetch(`/scenes?token=${encodeURIComponent(token)}`);

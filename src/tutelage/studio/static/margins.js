@@ -2,7 +2,7 @@
 
 import { View, diverging, pixels, rgb, short, table, theme } from "./draw.js";
 import { CurveView } from "./curves.js";
-import { Facts } from "./facts.js";
+import { Facts, element } from "./facts.js";
 
 class PointPlane extends View {
   build() {
@@ -86,12 +86,42 @@ class PointPlane extends View {
   }
 }
 
+/** Points of a text with two numbers and a label (1 or -1, or 1 and 0) per line; a first line of names is left out. */
+export function pointsOf(text) {
+  const rows = text.split(/\r?\n/).map((line) => line.trim()).filter(Boolean).map((line) => line.split(/[,;\s]+/));
+  if (rows.length && rows[0].some((v) => !Number.isFinite(Number(v)))) rows.shift();
+  const points = rows.map((row) => row.map(Number));
+  const wrong = points.findIndex((row) => row.length !== 3 || !row.every(Number.isFinite) || ![1, 0, -1].includes(row[2]));
+  if (!points.length || wrong >= 0) throw new Error(points.length ? `line ${wrong + 1} of the points must be two numbers and a label, 1 or -1, got '${rows[wrong].join(",").slice(0, 40)}'` : "the file has no points: write two numbers and a label, 1 or -1, per line");
+  if (points.length < 2 || points.length > 60) throw new Error(`there must be 2 to 60 points, got ${points.length}`);
+  return points.map(([x, y, label]) => [x, y, label > 0 ? 1 : -1]);
+}
+
+/** A control that takes points from a CSV file. */
+function pointsFromFile(context) {
+  const label = element("label", "Points from a CSV file ", "pick-points"), input = element("input");
+  Object.assign(input, { type: "file", accept: ".csv,.txt,text/csv" });
+  input.addEventListener("change", async () => {
+    try {
+      const [file] = input.files;
+      if (!file) return;
+      if (file.size > 20_000) throw new Error("a file of at most 60 points is needed, and this one has more than 20 kB");
+      const points = pointsOf(await file.text());
+      context.set({ points, count: points.length });
+    } catch (error) { context.message(error.message); }
+    input.value = "";
+  });
+  label.append(input);
+  return label;
+}
+
 export function margins(parent, context) {
   const plane = new PointPlane(parent, { title: "Points and units", area: "plane", name: "points", hint: "drag the points" });
   plane.context = context;
   const loss = new CurveView(parent, { title: "Loss", area: "loss", name: "loss", xlabel: "log t", ylabel: "loss", log: true });
   const cosine = new CurveView(parent, { title: "Cosine with the max-margin direction", area: "angles", name: "cosines", xlabel: "log t", ylabel: "cosine", yrange: () => [-1.02, 1.02] });
   const panel = new Facts(parent, "This network", "story");
+  panel.tools.append(pointsFromFile(context));
   let history;
   const curves = () => {
     if (!history?.arrays.loss) return;

@@ -1,4 +1,4 @@
-// Where frames come from: a live server, or the frames inside a replay.
+// Where frames come from: a live server, the frames inside a replay, or an engine in a worker beside the page.
 
 import { decode } from "./frame.js";
 
@@ -8,7 +8,7 @@ const DRAWN = JSON.stringify({ do: "drawn" });
 export class LiveSource extends EventTarget {
   constructor(token) {
     super();
-    Object.assign(this, { token, number: 0, wait: 250, waiting: new Map(), asked: 0, live: true, queue: [] });
+    Object.assign(this, { token, number: 0, wait: 250, waiting: new Map(), asked: 0, live: true, server: true, queue: [] });
     this.connect();
   }
   connect() {
@@ -125,4 +125,37 @@ export class ReplaySource extends EventTarget {
   next() { if (this.place < this.frames.length - 1) { this.place += 1; this.show(); } else this.stop(); }
   stop() { this.playing = false; clearInterval(this.timer); this.show(); }
   ask() { return Promise.resolve({ error: "A replay has pictures only: run tutelage studio for the story of a unit." }); }
+}
+
+/** The engine of the playground: the conversation of LiveSource with a worker that computes what the server would. */
+export class EngineSource extends EventTarget {
+  constructor(program, scenes) {
+    super();
+    Object.assign(this, { number: 0, waiting: new Map(), asked: 0, live: true, server: false });
+    const address = URL.createObjectURL(new Blob([program], { type: "text/javascript" }));
+    this.worker = new Worker(address);
+    this.worker.onmessage = ({ data }) => this.received(data);
+    this.worker.onerror = (event) => this.emit("error", `the engine has stopped (${event.message || "it could not be started"}): reload the page`);
+    this.worker.postMessage({ scenes });
+  }
+  emit(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
+  received(message) {
+    if (message.answer !== undefined) {
+      this.waiting.get(message.id)?.(message.answer);
+      this.waiting.delete(message.id);
+    } else if (message.number !== this.number) {
+      if (message.kind === "frame") this.drawn();
+    } else if (message.kind === "frame") this.emit("frame", { ...message, done: () => this.drawn() });
+    else if (message.kind) this.emit(message.kind, message);
+    else for (const type of ["opened", "changed", "state", "error"]) if (message[type] !== undefined) this.emit(type, type === "opened" ? message : message[type]);
+  }
+  drawn() { this.worker.postMessage({ do: "drawn" }); }
+  send(message) { this.worker.postMessage(JSON.parse(JSON.stringify(message))); } // a link has no undefined entries
+  open(state) { this.number += 1; this.send({ do: "open", number: this.number, ...state }); }
+  ask(question) {
+    const id = ++this.asked;
+    this.send({ do: "ask", id, question });
+    return new Promise((resolve) => this.waiting.set(id, resolve));
+  }
+  post() { return Promise.reject(new Error("this page has no server: run tutelage studio for files")); }
 }
