@@ -96,6 +96,14 @@ function openNamed(name, state = {}) {
   openScene({ settings: state.settings && Object.keys(state.settings).length ? state.settings : preset?.settings || {}, events: state.events || [], tick: state.tick || 0 });
 }
 
+/** The scene of an address, or the first one with a sentence that says why. */
+function openAddress(state) {
+  openNamed(state.scene, state);
+  if (!state.scene || state.scene === shell.scene.name) return;
+  const place = state.scene === TARGET.name ? ": it is in the playground" : "";
+  message(`This page has no scene '${state.scene.slice(0, 40)}'${place}.`, "note-kept");
+}
+
 function openScene(state) {
   message("");
   $("status").textContent = source.live ? "computing" : "";
@@ -314,7 +322,7 @@ function wire() {
   });
   document.addEventListener("click", (event) => { if (!$("save-menu").contains(event.target)) closed(true); });
   document.addEventListener("keydown", keys);
-  addEventListener("hashchange", () => { const state = readAddress(); openNamed(state.scene, state); });
+  addEventListener("hashchange", () => openAddress(readAddress()));
 }
 
 function retheme() {
@@ -359,7 +367,7 @@ async function begin() {
   wire();
   listen();
   const state = inside ? { scene: scenes[0].name, settings: source.replay.state.settings, look: source.replay.state.look } : readAddress();
-  openNamed(state.scene, state);
+  openAddress(state);
   for (const input of $("controls").elements) if (inside) input.disabled = true;
   $("preset").disabled = !!inside;
 }

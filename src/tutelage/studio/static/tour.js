@@ -29,6 +29,7 @@ export class Tour {
   end() {
     this.at = -1;
     this.box.hidden = true;
+    document.getElementById("look").hidden = false;
     this.button.textContent = "Take the tour";
   }
   go(step) {
@@ -39,6 +40,7 @@ export class Tour {
     this.page.seek(this.tick);
     this.button.textContent = "End the tour";
     this.box.hidden = false;
+    document.getElementById("look").hidden = true; // the first step says it
     this.box.textContent = "";
     const text = element("p"), said = element("p", "", "said"), choices = element("div", "", "choices"), way = element("div", "", "choices");
     explained(text, step ? look : `${this.preset.look} ${look}`.trim());

@@ -65,7 +65,7 @@ export const STEPS = {
     { place: 1, look: "As many inputs as dimensions, and a few more.", ask: "Do the students differ from the teacher anywhere?", answers: YES, right: (f) => { const a = Math.max(...f.arrays.angle.values); return [a > 1e-6 ? 0 : 1, `The largest angle is ${digits(a)}.`]; } },
   ],
   folds: [
-    { place: 0, look: "", ask: "Are there more regions than units of the first layer?", answers: YES, right: (f) => [f.words.regions > f.arrays.units.shape[0] ? 0 : 1, `${f.words.regions} regions, ${f.arrays.units.shape[0]} units.`] },
+    { place: 0, look: "Every line is the fold of one unit.", ask: "Are there more regions than units of the first layer?", answers: YES, right: (f) => [f.words.regions > f.arrays.units.shape[0] ? 0 : 1, `${f.words.regions} regions, ${f.arrays.units.shape[0]} units.`] },
     { place: 0, look: "Press 'Permute units': the colours change places.", ask: "Does the function change when its units are put into another order?", answers: YES, right: () => [1, "The fingerprint stays the same."] },
     { place: 0, look: "Orders of the units times free scales: that many networks are this function.", ask: "In how many orders can the units be put?", answers: ["fewer than 100", "100 to 1,000", "more than 1,000"], right: (f) => { const n = f.words.permutations; return [n < 100 ? 0 : n <= 1000 ? 1 : 2, `In ${n.toLocaleString("en")}.`]; } },
     { place: 0.5, look: "Half way on the straight path to the same network in another order.", ask: "Is it the same function here?", answers: YES, right: (f) => { const d = f.arrays.distance.values[0]; return [d < 1e-9 ? 0 : 1, `It differs by up to ${digits(d)}.`]; } },

@@ -9,6 +9,7 @@ const ORDER = [
   [12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11], [13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10],
   [6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5], [10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0],
 ];
+/** @param {bigint} x @param {bigint} by */
 const turned = (x, by) => ((x >> by) | (x << (64n - by))) & MASK;
 const kept = new Map();
 
@@ -23,7 +24,7 @@ export function blake2b64(text) {
 }
 
 function digest(text) {
-  const m = Array(16).fill(0n);
+  const m = /** @type {bigint[]} */ (Array(16).fill(0n));
   for (let i = 0; i < text.length; i++) m[i >> 3] |= BigInt(text.charCodeAt(i)) << BigInt(8 * (i & 7));
   const h = IV.slice();
   h[0] ^= 0x01010008n; // eight bytes of digest, no key

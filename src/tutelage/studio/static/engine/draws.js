@@ -68,7 +68,10 @@ export function uniforms(of, count, start = 0) {
   return out;
 }
 
-/** Normal draws, computed in float64; `Kind` Float32Array rounds them. */
+/**
+ * Normal draws, computed in float64; `Kind` Float32Array rounds them.
+ * @param {Float64ArrayConstructor | Float32ArrayConstructor} Kind
+ */
 export function normals(of, count, Kind = Float64Array, start = 0) {
   const out = new Kind(count);
   for (let i = 0; i < count; i++) {

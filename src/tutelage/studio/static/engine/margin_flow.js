@@ -19,10 +19,23 @@ export class MarginCourse {
    * @param {Float64Array} y labels +1 and -1
    * @param {Float64Array} w first layer, two numbers per unit
    * @param {Float64Array} a second layer
+   * @param {string} loss "logistic" or "exponential"
+   * @param {number} relative tolerance of a step
    */
   constructor(x, y, w, a, loss, relative) {
-    Object.assign(this, { x, y, loss, relative, n: y.length, p: a.length, w: w.slice(), a: a.slice(), tau: 0, step: 1e-6, taken: 0 });
-    const { n, p } = this, size = (i) => Math.hypot(x[2 * i], x[2 * i + 1]);
+    const n = y.length, p = a.length;
+    this.x = x;
+    this.y = y;
+    this.loss = loss;
+    this.relative = relative;
+    this.n = n;
+    this.p = p;
+    this.w = w.slice();
+    this.a = a.slice();
+    this.tau = 0;
+    this.step = 1e-6;
+    this.taken = 0;
+    const size = (i) => Math.hypot(x[2 * i], x[2 * i + 1]);
     this.length = Float64Array.from({ length: n }, (_, i) => size(i));
     this.pattern = Int8Array.from({ length: p * n }, (_, at) => { const j = Math.floor(at / n), i = at % n, h = this.dot(w, j, i); return h > 1e-12 * Math.hypot(w[2 * j], w[2 * j + 1]) * size(i) ? ON : OFF; });
     this.balanced = Array.from(a, (v, j) => { const square = w[2 * j] ** 2 + w[2 * j + 1] ** 2; return Math.abs(v * v - square) <= UNBALANCED * square; });
@@ -48,7 +61,10 @@ export class MarginCourse {
       pull[i] = seen ? y[i] * Math.exp(Math.min(tau + logSlope(this.loss, y[i] * output), 700)) : 0;
     }
   }
-  /** a_j times the pulls of the active samples of unit j, before ties are taken out. */
+  /**
+   * a_j times the pulls of the active samples of unit j, before ties are taken out.
+   * @returns {[number, number]}
+   */
   plain(j, a) {
     let sx = 0, sy = 0;
     for (let i = 0; i < this.n; i++) if (this.pattern[j * this.n + i] === ON) { sx += this.pull[i] * this.x[2 * i]; sy += this.pull[i] * this.x[2 * i + 1]; }

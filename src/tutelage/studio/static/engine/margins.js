@@ -43,7 +43,7 @@ function rounded(v) {
  * Of the candidates that satisfy all conditions the shortest is the solution, since the problem is convex.
  */
 function maxMargin(points) {
-  let best = null;
+  let best = /** @type {{w: number[], size: number} | null} */ (null);
   const consider = (wx, wy) => {
     const size = Math.hypot(wx, wy);
     if (!Number.isFinite(size) || (best && size >= best.size)) return;
@@ -88,7 +88,7 @@ const product = (a, b) => { const value = a[0] * b[0] + a[1] * b[1]; return Math
 /** Pairs of points that violate orthogonal separability (Phuong 2021, eq. 3.1). */
 function violations(points) {
   let count = 0;
-  points.forEach((a, i) => points.slice(i).forEach((b) => { const value = product(a, b); count += a[2] === b[2] ? value <= 0 : value > 0; }));
+  points.forEach((a, i) => points.slice(i).forEach((b) => { const value = product(a, b); count += Number(a[2] === b[2] ? value <= 0 : value > 0); }));
   return count;
 }
 

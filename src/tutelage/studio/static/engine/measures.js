@@ -66,7 +66,7 @@ export function unitClass(net, x, count, rho, k) {
   let on = 0;
   for (let n = 0; n < count; n++) {
     forward(net, x, n * net.inputs, u, f);
-    on += u[k] > 0;
+    on += Number(u[k] > 0);
     for (let i = 0; i < hidden; i++) { const h = u[i] > 0 ? u[i] : 0; total[i] += h; square[i] += h * h; }
   }
   const fan = fanOut(net), size = Array.from(fan, (v, i) => v * Math.sqrt(Math.max(0, square[i] / count - (total[i] / count) ** 2)));
@@ -92,9 +92,9 @@ export function diagnosis(teacher, student, x, count, j, correlation) {
     forward(teacher, x, n * inputs, u, top);
     forward(student, x, n * inputs, su, stop);
     heights[n] = u[j];
-    above += u[j] > 0;
+    above += Number(u[j] > 0);
     mean += u[j] / count;
-    for (let k = 0; k < student.hidden; k++) if (su[k] > 0) { active[k] += 1; both[k] += u[j] > 0; }
+    for (let k = 0; k < student.hidden; k++) if (su[k] > 0) { active[k] += 1; both[k] += Number(u[j] > 0); }
   }
   for (const v of heights) square += (v - mean) ** 2;
   const spread = Math.sqrt(square / count), near = heights.filter((v) => Math.abs(v) <= NEAR * spread).length;

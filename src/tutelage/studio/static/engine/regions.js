@@ -31,14 +31,11 @@ function cut(polygon, [a, b, c], reach) {
  */
 export function enumerate(layers, reach) {
   let pieces = [{ corners: [[-reach, -reach], [reach, -reach], [reach, reach], [-reach, reach]], below: [[1, 0, 0], [0, 1, 0]] }];
-  const segments = [], unit = [], ranges = [];
+  const segments = [], unit = [], ranges = /** @type {[number, number][]} */ ([]);
   let first = 0;
   for (const [depth, { w, b }] of layers.entries()) {
     const width = b.length, affine = (piece, k) => piece.below.reduce((sum, f, i) => sum.map((v, e) => v + w[i][k] * f[e]), [0, 0, b[k]]);
-    if (depth === layers.length - 1) {
-      pieces = pieces.map((piece) => ({ corners: piece.corners, map: affine(piece, 0) }));
-      break;
-    }
+    if (depth === layers.length - 1) return { regions: pieces.map((piece) => ({ corners: piece.corners, map: affine(piece, 0) })), segments, unit, ranges };
     const low = Array(width).fill(Infinity), high = Array(width).fill(-Infinity), next = [];
     for (const piece of pieces) {
       const lines = Array.from({ length: width }, (_, k) => affine(piece, k));
@@ -57,7 +54,7 @@ export function enumerate(layers, reach) {
     for (let k = 0; k < width; k++) ranges.push([low[k], high[k]]);
     first += width;
   }
-  return { regions: pieces, segments, unit, ranges };
+  throw new Error("a network has at least one layer");
 }
 
 /** The output at a point. */

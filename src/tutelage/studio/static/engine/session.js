@@ -11,7 +11,17 @@ const SEEK = 40; // milliseconds of a long way to a tick after which other comma
 export class Session {
   /** @param {object[]} scenes descriptions @param {(message: object) => void} send */
   constructor(scenes, send) {
-    Object.assign(this, { scenes, tell: send, course: null, number: 0, playing: false, speed: 1, sent: 0, drawn: 0, due: 0, told: -1, owed: false, cost: 0, rate: 0, wanted: null, dropped: 0, timer: null });
+    this.scenes = scenes;
+    this.tell = send;
+    this.course = null;
+    this.number = 0;
+    this.playing = false;
+    this.speed = 1;
+    this.sent = this.drawn = this.dropped = 0; // frames
+    this.owed = false; // a frame, until the page is ready for it
+    this.told = -1; // the last tick whose history was sent
+    this.due = this.cost = this.rate = 0;
+    this.wanted = this.timer = null;
   }
   receive(command) {
     try {

@@ -50,8 +50,8 @@ function advanced(member, lesson, start, stop) {
 function measured(state, settings) {
   if (state.measured) return state.measured;
   const { members } = settings, m = settings.units, n = width(settings), count = settings.evaluate;
-  const arrays = { best_correlation: [members, m], strength: [members, m], specialisation: [members, n], best_teacher: [members, n], fan_out: [members, n] };
-  for (const name in arrays) arrays[name] = { values: new Float32Array(arrays[name][0] * arrays[name][1]), shape: arrays[name] };
+  const per = (units) => ({ values: new Float32Array(members * units), shape: [members, units] });
+  const arrays = { best_correlation: per(m), strength: per(m), specialisation: per(n), best_teacher: per(n), fan_out: per(n) };
   const losses = new Float32Array(members), rho = new Float32Array(m * n), maps = new Map();
   for (let s = 0; s < members; s++) {
     const { seen, evaluate, strength } = state.world[s], { net, lost } = state.members[s];
@@ -126,7 +126,7 @@ function story(settings, { state, past }, question) {
   let best = 0;
   for (let j = 1; j < m; j++) if (rho[j * n + k] > rho[best * n + k]) best = j;
   const fan = fanOut(net)[k], wanted = question.teacher ?? best, found = measured(state, settings).arrays.best_correlation.values[s * m + wanted];
-  const sentences = [`Unit ${k} ${WORDS[kind].replace("{}", best)}: correlation ${rho[best * n + k].toFixed(3)}, fan-out ${Number(fan.toPrecision(3))}.`];
+  const sentences = [`Unit ${k} ${WORDS[kind].replace("{}", String(best))}: correlation ${rho[best * n + k].toFixed(3)}, fan-out ${Number(fan.toPrecision(3))}.`];
   if (found > RECOVERED) sentences.push(`Teacher unit ${wanted} is recovered (best correlation ${found.toFixed(3)}).`);
   else { const why = diagnosis(teacher, net, train, settings.train, wanted, found); sentences.push(`Teacher unit ${wanted} is not recovered. ${why[0].toUpperCase()}${why.slice(1)}.`); }
   sentences.push("Theorems about this student are checked in Python: open this link in `tutelage studio`.");

@@ -61,7 +61,7 @@ function story(settings, state, { member: s, unit: k }) {
   const { net } = state.members[s], x = shown(settings.inputs), count = x.length / settings.inputs, slope = Array.from({ length: settings.inputs }, (_, i) => net.w[i * settings.units + k]);
   const size = Math.hypot(...slope), fan = net.v[k];
   let on = 0;
-  for (let n = 0; n < count; n++) { let u = net.b[k]; for (let i = 0; i < settings.inputs; i++) u += slope[i] * x[n * settings.inputs + i]; on += u > 0; }
+  for (let n = 0; n < count; n++) { let u = net.b[k]; for (let i = 0; i < settings.inputs; i++) u += slope[i] * x[n * settings.inputs + i]; on += Number(u > 0); }
   const turns = Array.from({ length: settings.units }, (_, i) => { let square = 0; for (let j = 0; j < settings.inputs; j++) square += net.w[j * settings.units + i] ** 2; return Math.abs(net.v[i]) * Math.sqrt(square); }), bend = fan * size, share = on / count;
   const title = `Unit ${k} of student ${s} (seed ${settings.seed + s})`, digits = (v) => String(Number(v.toPrecision(3)));
   let what;

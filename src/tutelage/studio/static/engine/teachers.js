@@ -55,7 +55,7 @@ export function empty(inputs, hidden, outputs) {
 export function student(settings, seed) {
   const { dimension: inputs, outputs } = settings, hidden = width(settings), scale = Math.fround(settings.scale);
   const net = empty(inputs, hidden, outputs);
-  for (const [array, layer] of [[net.w, 1], [net.v, 2]]) {
+  for (const [array, layer] of /** @type {[Float32Array, number][]} */ ([[net.w, 1], [net.v, 2]])) {
     const drawn = normals(key(seed, `student-${layer}`), array.length, Float32Array); // the biases' draws come after these
     for (let i = 0; i < array.length; i++) array[i] = drawn[i] * scale;
   }
