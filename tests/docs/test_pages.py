@@ -9,7 +9,7 @@ import yaml
 pytest.importorskip("sphinx", reason="the documentation needs the extra 'docs'")
 
 from PIL import Image
-from tutelage_docs import front, pages, study_page, verdicts
+from tutelage_docs import front, pages, study_page, thumbs, verdicts
 from tutelage_docs.stored import gallery_studies, summary
 
 from tutelage.studies import STUDIES
@@ -152,10 +152,11 @@ def test_close_verdicts_say_so(stored):
 
 
 def test_thumbnails_are_small(stored, tmp_path):
-    front.write_thumbnails(tmp_path / "thumbs", list(stored(claim()).values()))
+    thumbs.write(tmp_path / "thumbs", list(stored(claim()).values()))
     (path,) = (tmp_path / "thumbs").iterdir()
     with Image.open(path) as small:
-        assert small.size == (800, 400)
+        assert small.size[0] <= 2 * thumbs.SIZE[0]
+        assert small.size[1] <= 2 * thumbs.SIZE[1]
 
 
 def test_counts_in_words():

@@ -14,6 +14,8 @@ pytest.importorskip("sphinx", reason="THE DOCUMENTATION IS NOT TESTED: install t
 
 ROOT = Path(__file__).parents[2]
 PAGES_WITHOUT_TEXT = {"genindex", "search", "py-modindex", "sg_api_usage"}
+MOST_WORDS = 900
+"""Of a subject page before its folds, code aside."""
 
 
 class Page(HTMLParser):
@@ -24,8 +26,8 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.loaded: list[str] = []
         self.anchors: set[str] = set()
-        self.words = 0
-        self._inside = 0
+        self.words = self.shown = 0  # in the article, and of these what is neither folded away nor code
+        self._inside = self._hidden = 0
         self.feed(path.read_text())
 
     def handle_starttag(self, tag, attrs):
@@ -39,13 +41,16 @@ class Page(HTMLParser):
         if tag == "link" and given.get("rel") == "stylesheet":
             self.loaded.append(given["href"])
         self._inside += tag == "article"
+        self._hidden += tag in ("details", "pre")
 
     def handle_endtag(self, tag):
         self._inside -= tag == "article"
+        self._hidden -= tag in ("details", "pre")
 
     def handle_data(self, data):
         if self._inside:
             self.words += len(data.split())
+            self.shown += 0 if self._hidden else len(data.split())
 
 
 def build(folder: Path) -> None:
@@ -81,6 +86,9 @@ def test_the_site_is_whole(tmp_path):
     assert {name: found for name, found in wrong.items() if found} == {}
     empty = [p.name for p, page in pages.items() if page.words < 15 and p.stem not in PAGES_WITHOUT_TEXT]
     assert empty == []
+    subjects = {path.stem: page.shown for path, page in pages.items() if path.parent.name == "subjects"}
+    assert len(subjects) > 10
+    assert {name: words for name, words in subjects.items() if words > MOST_WORDS} == {}
 
 
 def test_a_broken_link_is_found(tmp_path):

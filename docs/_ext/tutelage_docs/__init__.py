@@ -9,7 +9,21 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from tutelage.studio.offline import write_playground
-from tutelage_docs import api, citations, commands, docstrings, front, links, mathml, rooms, study_page, verdicts
+from tutelage_docs import (
+    api,
+    citations,
+    commands,
+    docstrings,
+    fold,
+    front,
+    links,
+    maps,
+    mathml,
+    rooms,
+    study_page,
+    thumbs,
+    verdicts,
+)
 from tutelage_docs.stored import gallery_studies
 
 __all__ = ["pages", "setup"]
@@ -41,7 +55,7 @@ def _write(app: Sphinx) -> None:
 
 def _write_pictures_and_playground(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
-        front.write_thumbnails(Path(app.outdir) / "_static" / "thumbs", gallery_studies(Path(app.srcdir)))
+        thumbs.write(Path(app.outdir) / "_static" / "thumbs", gallery_studies(Path(app.srcdir)))
         write_playground(Path(app.outdir) / "_static" / "playground.html")
 
 
@@ -55,5 +69,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", docstrings.escape, priority=900)
     app.add_directive("papers", citations.PapersDirective)
     app.add_directive("rooms", rooms.RoomsDirective)
+    app.add_directive("map", maps.MapDirective)
+    app.add_directive("fold", fold.FoldDirective)
+    app.add_node(fold.fold_start)
+    app.add_transform(fold.Fold)
     app.add_html_math_renderer("mathml", (mathml.inline, None), (mathml.block, None))
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,12 +2,11 @@
 
 from html import escape
 from itertools import groupby
-from pathlib import Path
-
-from PIL import Image
 
 from tutelage.papers import PAPERS
 from tutelage_docs.stored import BAD, GalleryStudy, summary
+from tutelage_docs.strip import strip
+from tutelage_docs.thumbs import SIZE
 
 SUBJECTS = {
     "specialisation": "Specialisation: which teacher units students recover",
@@ -21,8 +20,6 @@ SUBJECTS = {
     "exits": "Exits: networks that can answer early",
 }
 """Headings of the subjects, in order; a subject without an entry comes last, under its own name."""
-
-THUMBNAIL = (400, 260)
 
 
 def page(studies: list[GalleryStudy]) -> str:
@@ -64,6 +61,7 @@ def _filters(studies: list[GalleryStudy]) -> str:
     choices = "".join(f"<option value='{p.key}'>{escape(p.label)}</option>" for p in papers)
     return (
         "```{raw} html\n<form class='filters' hidden>\n"
+        "<label>Search <input name='words' type='search' placeholder='names, titles, figures'></label>\n"
         f"<label>Paper <select name='paper'><option value=''>all</option>{choices}</select></label>\n"
         "<label>Verdicts <select name='verdict'><option value=''>all</option>"
         "<option value='holds'>all hold</option><option value='fails'>some fail</option>"
@@ -75,24 +73,13 @@ def _filters(studies: list[GalleryStudy]) -> str:
 def _card(study: GalleryStudy) -> str:
     words = summary(study.first.counts) if study.first else "no stored results"
     picture = (
-        f"<img src='../_static/thumbs/{study.name}.png' alt='' loading='lazy' width='{THUMBNAIL[0]}'>"
+        f"<img src='../_static/thumbs/{study.name}.png' alt='' loading='lazy' width='{SIZE[0]}' height='{SIZE[1]}'>"
         if study.first
         else "<span class='no-picture'>no stored results</span>"
     )
+    searched = escape(f"{study.name} {study.title} {study.source} {study.shows}".lower(), quote=True)
     return (
         f"<a class='study-card' href='{study.name}.html' data-paper='{study.paper.key if study.paper else ''}' "
-        f"data-verdict='{verdict_class(study)}'>{picture}<strong>{escape(study.title)}</strong>"
-        f"<span>{escape(study.source)}</span><span class='counts'>{words}</span></a>"
+        f"data-verdict='{verdict_class(study)}' data-words='{searched}'>{picture}<strong>{escape(study.title)}</strong>"
+        f"<span>{escape(study.source)}</span>{strip(study.first)}<span class='counts'>{words}</span></a>"
     )
-
-
-def write_thumbnails(folder: Path, studies: list[GalleryStudy]) -> None:
-    """Small pictures of the figures that are shown first, in a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for study in studies:
-        if study.first is None:
-            continue
-        with Image.open(study.first.folder / "figure.png") as figure:
-            small = figure.convert("RGB")
-            small.thumbnail((2 * THUMBNAIL[0], 2 * THUMBNAIL[1]))
-            small.quantize(64).save(folder / f"{study.name}.png", optimize=True)
