@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from tutelage import TutelageError
 from tutelage.studies import Check, Claim, judge, reproduce
 from tutelage.studies.report import write_reports
-from tutelage.studies.report.html import natural_width, short
+from tutelage.studies.report.html import natural_width
+from tutelage.studies.report.words import short
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import base64
 import io
-from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ from PIL import Image
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.studies import STUDIES
-from tutelage.studies.claims import CHECKED, VERDICTS
+from tutelage.studies.claims import CHECKED, VERDICTS, refutes
 from tutelage.studies.report.study_files import read_claims, read_provenance
+from tutelage.studies.report.words import quantity_of, shade_of, standing_of, verdict_of
 from tutelage.studies.study import source
 
 
@@ -24,9 +24,9 @@ def write_reports(out: str | Path) -> Path:
     stored = found_studies(out)
     studies = [read_study(folder) for folder in stored]
     for folder, study in zip(stored, studies, strict=True):
-        study["pdf"] = (folder / "figure.pdf").relative_to(out).as_posix()
+        study["files"] = f"{folder.relative_to(out).as_posix()}/"
     for folder, study in zip(stored, studies, strict=True):
-        write_atomically(folder / "report.html", render(study["title"], [study | {"pdf": "figure.pdf"}]))
+        write_atomically(folder / "report.html", render(study["title"], [study | {"files": ""}]))
     page = out / "report.html"
     write_atomically(page, render("Reproduced studies", studies))
     return page
@@ -79,29 +79,13 @@ def render(title: str, studies: list[dict[str, Any]]) -> str:
     environment = Environment(
         loader=PackageLoader("tutelage.studies.report", "."), autoescape=True, undefined=StrictUndefined
     )
-    environment.filters |= {"short": short, "span": span}
-    verdicts = [v["verdict"] for study in studies for v in study["verdicts"]]
-    counts = {name: verdicts.count(name) for name in VERDICTS}
-    checks = {name: verdicts.count(name) for name in CHECKED}
-    return environment.get_template("page.html.j2").render(title=title, studies=studies, counts=counts, checks=checks)
-
-
-def short(value: float | None) -> str:
-    """A number for a table; nothing measured is a dash.
-
-    >>> short(0.123456), short(None)
-    ('0.123', '-')
-    """
-    return "-" if value is None else f"{value:.3g}"
-
-
-def span(interval: Sequence[float] | None) -> str:
-    """An interval for a table; none is a dash.
-
-    >>> span((0.25, 1.0)), span(None)
-    ('0.25 to 1', '-')
-    """
-    return "-" if interval is None else f"{interval[0]:.3g} to {interval[1]:.3g}"
+    environment.filters |= {"quantity": quantity_of, "verdict": verdict_of, "shade": shade_of, "standing": standing_of}
+    claims = [v for study in studies for v in study["verdicts"]]
+    counts = {name: sum(c["verdict"] == name for c in claims) for name in (*VERDICTS, *CHECKED)}
+    checks = {name: counts.pop(name) for name in CHECKED}
+    refuted = sum(map(refutes, claims))
+    page = environment.get_template("page.html.j2")
+    return page.render(title=title, studies=studies, counts=counts, checks=checks, refuted=refuted)
 
 
 def _by_claim(verdicts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

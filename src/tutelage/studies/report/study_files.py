@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -44,6 +44,12 @@ class _Claim(_Record):
     method: str = ""
     interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
     published: str = ""
+    standing: Literal["paper", "consequence", "own", ""] = ""
+    place: str = ""
+    kind: str = ""
+    why: Literal["refuted", "premise not met", "not found", ""] = ""
+    exceptions: int | None = None
+    members: int | None = None
 
 
 class _Experiment(_Record):
