@@ -99,7 +99,8 @@ def test_the_folder_of_a_study_is_never_of_two_runs(tmp_path, attack):
         (variant,) = pq.read_table(folder / "numbers.parquet")["variant"].to_pylist()
         assert {claims[0]["setting"], settings["variant"], variant} == {variant}
         assert {file.name for file in folder.iterdir()} == {
-            "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "settings.yaml", "provenance.json",
+            "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "values.parquet", "settings.yaml",
+        "provenance.json",
         }  # fmt: skip
         seen.add(variant)
     assert seen <= {"a", "b"}

@@ -5,12 +5,12 @@ from collections import Counter
 from rich.console import Console
 
 from tutelage.cli.progress import share_shown, shown, standings_table
-from tutelage.studies.live import Standing
+from tutelage.studies.live import Landed
 
 
 def test_a_row_a_study_with_its_verdicts_so_far():
     console = Console(width=100, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(standings_table([Standing("l-shape", 3, 12, Counter(holds=5, fails=1), 2)]))
+    console.print(standings_table([Landed("l-shape", 3, 12, Counter(holds=5, fails=1), 2)]))
     console.file.close()
     row = next(line for line in console.export_text().splitlines() if "l-shape" in line)
     assert [cell.strip() for cell in row.strip("│ ").split("│")] == [
@@ -18,6 +18,7 @@ def test_a_row_a_study_with_its_verdicts_so_far():
         "3/12",
         "5",
         "1",
+        "0",
         "0",
         "0",
         "0",

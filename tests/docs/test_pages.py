@@ -140,9 +140,22 @@ def test_checks_intervals_and_reasons_are_shown(stored):
     assert "| 0.2 to 0.31 |" in page
     assert "Interval: Student." in page
     assert "Threshold: rounding." in page
-    assert "verdict-does-not-pass" in page
+    assert "verdict-missed" in page
     assert "close" not in page
-    assert front.verdict_class(study) == "fails"
+    assert front.verdict_class(study) == "missed"
+
+
+def test_red_is_kept_for_a_refuted_sentence_of_the_paper(stored):
+    about = {"verdict": "fails", "standing": "paper", "place": "Thm 2"}
+    refuted, missed = claim(why="refuted", **about), claim(setting="p = 2", why="premise not met", **about)
+    study = stored(refuted, missed)["l-shape"]
+    page = study_page.page(study)
+    assert "verdict-refuted" in page
+    assert "fails: premise not met" in page
+    assert "A sentence of the paper, Thm 2." in page
+    assert "(1 of these misses refute the paper)" in page
+    assert front.verdict_class(study) == "refuted"
+    assert "| A sentence of the paper | 1 | 1 | 0 |" in verdicts.page([study], {})
 
 
 def test_close_verdicts_say_so(stored):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -82,24 +82,24 @@ def test_means_have_students_interval(values):
 
 
 def test_outcomes_have_the_exact_interval():
-    found = mean_interval(np.array([1.0, 1.0, 0.0, 1.0]), SHARE)
+    found = mean_interval(np.array([1.0, 1.0, 0.0, 1.0]), SHARE, "outcome")
     assert found.method == "exact binomial"
     assert (found.low, found.high) == binomial_interval(3, 4)
 
 
 def test_differences_of_outcomes_have_the_sign_test():
     values = np.array([1.0] * 9 + [-1.0] + [0.0] * 10)
-    found = mean_interval(values, SIGNED)
+    found = mean_interval(values, SIGNED, "outcome")
     assert found.method == "exact sign test"
     assert (found.low > 0) == (stats.binomtest(9, 10).pvalue < 0.05)
-    assert mean_interval(np.zeros(5), SIGNED) is None
+    assert mean_interval(np.zeros(5), SIGNED, "outcome") is None
 
 
 @pytest.mark.parametrize("members", [2, 5, 12, 30])
 def test_zero_is_outside_exactly_where_the_sign_test_rejects(members):
     for plus, minus in np.ndindex(members + 1, members + 1):
         if 0 < plus + minus <= members:
-            found = mean_interval(differences(plus, minus, members), SIGNED)
+            found = mean_interval(differences(plus, minus, members), SIGNED, "outcome")
             rejects = stats.binomtest(plus, plus + minus).pvalue < 0.05
             assert (found.low > 0 or found.high < 0) == rejects
 
@@ -114,7 +114,7 @@ def test_the_mean_of_differences_is_covered_where_limits_are_reached():
     """The same at means just beyond an end of some interval, where the probability to miss them is largest."""
     members, largest = 20, 0.0
     for plus, minus in [(20, 0), (18, 0), (17, 3), (12, 2), (9, 1), (6, 0), (3, 0), (10, 6)]:
-        found = mean_interval(differences(plus, minus, members), SIGNED)
+        found = mean_interval(differences(plus, minus, members), SIGNED, "outcome")
         for mean in (found.low * (1 - 1e-9), found.high * (1 + 1e-9)):
             for differ in np.linspace(abs(mean), 1, 40):
                 if abs(mean) <= differ <= 1:
@@ -127,7 +127,7 @@ def test_the_mean_of_differences_is_covered_in_samples(plus, minus):
     """A mean of 0 and others are covered in 95 % of the samples of 300 members, less three standard errors."""
     generator = np.random.default_rng(0)
     samples = generator.choice([1.0, -1.0, 0.0], size=(2000, 300), p=[plus, minus, 1 - plus - minus])
-    found = [mean_interval(values, SIGNED) for values in samples]
+    found = [mean_interval(values, SIGNED, "outcome") for values in samples]
     covered = [one is None or one.low <= plus - minus <= one.high for one in found]
     assert np.mean(covered) >= 0.95 - 3 * (0.95 * 0.05 / len(samples)) ** 0.5
 
@@ -151,7 +151,7 @@ def missed(members: int, differ: float, positive: float) -> tuple[float, float]:
 def outcomes(members: int) -> np.ndarray:
     """All numbers of +1 and of -1 with the ends of their interval: [4, outcomes]."""
     counts = [(p, m) for p, m in np.ndindex(members + 1, members + 1) if 0 < p + m <= members]
-    found = [mean_interval(differences(p, m, members), SIGNED) for p, m in counts]
+    found = [mean_interval(differences(p, m, members), SIGNED, "outcome") for p, m in counts]
     return np.array([(*count, one.low, one.high) for count, one in zip(counts, found, strict=True)]).T
 
 
@@ -166,6 +166,22 @@ def test_equal_values_of_a_bounded_statistic_count_members_only():
     share = 0.025 ** (1 / 200)
     assert found.low == pytest.approx(-1.0)
     assert found.high == pytest.approx(-share + 3 * (1 - share))
+
+
+def test_shares_that_happen_to_be_0_or_1_are_no_outcomes():
+    """Four members with a share of 0, 0, 1 and 1 of their units: their spread counts, not a number of successes."""
+    found = mean_interval(np.array([0.0, 0.0, 1.0, 1.0]), SHARE, "share")
+    assert found.method == "Student"
+
+
+@given(st.integers(2, 40), st.floats(0.0, 1.0))
+def test_a_better_value_never_says_less(members, value):
+    """All members at one value are judged as members of which one is a step worse: Student's interval of those."""
+    step = 1e-3
+    assume(value + step <= 1)
+    equal = mean_interval(np.full(members, value), SHARE, "share", step)
+    worse = mean_interval(np.append(np.full(members - 1, value), value + step), SHARE, "share", step)
+    assert (equal.low, equal.high) == pytest.approx((worse.low, worse.high))
 
 
 @pytest.mark.parametrize("values", [[], [1.0]])

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from matplotlib.figure import Figure
 
-from tutelage import TutelageError
+from tutelage import TutelageError, results
 from tutelage.files import write_atomically
 from tutelage.lab import Experiment
 from tutelage.lab.experiment import find as find_kind
@@ -33,7 +33,8 @@ def test_a_study_at_smoke_scale(out, name):
     (outcome,) = reproduce([name], "smoke", out)
     folder = out / "smoke" / name
     assert {f.name for f in folder.iterdir()} == {
-        "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "settings.yaml", "provenance.json",
+        "figure.png", "figure.pdf", "claims.json", "numbers.parquet", "values.parquet", "settings.yaml",
+        "provenance.json",
     }  # fmt: skip
     claims = json.loads((folder / "claims.json").read_text())
     assert claims == outcome.claims()
@@ -47,7 +48,22 @@ def test_a_study_at_smoke_scale(out, name):
     origin = json.loads((folder / "provenance.json").read_text())
     assert {line["experiment"] for line in origin["experiments"]} == {e.hash for e in experiments}
     assert len(pq.read_table(folder / "numbers.parquet")) > 0
+    _tells_what_the_verdicts_come_from(claims, results(name, scale="smoke", out=out))
     assert (folder / "figure.png").stat().st_size > 10_000
+
+
+def _tells_what_the_verdicts_come_from(claims, values):
+    """Of every claim and setting the values are there, as many as were counted, and with that mean."""
+    found = {}
+    for row in values.to_pylist():
+        if row["premise"] is not False and not math.isnan(row["value"]):
+            found.setdefault((row["claim"], row["setting"]), []).append(row["value"])
+    for claim in claims:
+        judged = found.get((claim["claim"], claim["setting"]), [])
+        if claim["kind"] != "check":
+            assert len(judged) == claim["n"]
+        if claim["stderr"] is not None:
+            assert np.mean(judged) == pytest.approx(claim["measured"], rel=1e-9, abs=1e-12)
 
 
 def test_the_same_study_again_gives_the_same_claims_and_figure(out):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +10,7 @@ import tutelage
 from tutelage import TutelageError
 from tutelage.discover import SUBJECTS
 from tutelage.lab.experiment import plain
-from tutelage.studies import STUDIES, study
+from tutelage.studies import STUDIES, Claim, Plan, study
 from tutelage.studies.study import SCALES, find
 
 NAMED_BY_THE_DESIGN = {
@@ -45,6 +46,17 @@ def test_scales_grow_and_claims_do_not_depend_on_them(name):
     assert settings[0] != settings[2]
     said = [[(c.sentence, c.statistic, c.expected) for c in plan.claims] for plan in plans]
     assert said[0] == said[1] == said[2]
+
+
+def test_a_claim_that_its_members_cannot_decide_is_an_error_of_the_plan(monkeypatch):
+    """Three outcomes of 1, or of 0, leave it open whether most members have 1."""
+    claim = Claim("s", "t", "> 0.5", lambda _: {}, "a half", possible=(0.0, 1.0), kind="outcome")
+    experiments = [SimpleNamespace(members=3)]
+    monkeypatch.setitem(STUDIES, "mine", None)
+    made = study("mine", paper="tian2020", figure="5", shows="It.")(lambda _: Plan(experiments, None, [claim]))
+    assert made.plan("smoke").claims == [claim]  # a rehearsal decides nothing
+    with pytest.raises(TutelageError, match="no outcome of 3 members"):
+        made.plan("paper")
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -4,7 +4,7 @@ from html import escape
 from itertools import groupby
 
 from tutelage.papers import PAPERS
-from tutelage_docs.stored import BAD, GalleryStudy, summary
+from tutelage_docs.stored import BAD, GalleryStudy
 from tutelage_docs.strip import strip
 from tutelage_docs.thumbs import SIZE
 
@@ -48,12 +48,14 @@ def _introduction(studies: list[GalleryStudy]) -> str:
 
 
 def verdict_class(study: GalleryStudy) -> str:
-    """How a study is filtered: all claims hold, some fail, some are open, or nothing is stored."""
+    """How a study is filtered: all claims hold, some are refuted or missed, some are open, or nothing is stored."""
     if study.first is None:
         return "none"
     if not study.first.not_good:
         return "holds"
-    return "fails" if any(study.first.counts[verdict] for verdict in BAD) else "open"
+    if study.first.refuted:
+        return "refuted"
+    return "missed" if any(study.first.counts[verdict] for verdict in BAD) else "open"
 
 
 def _filters(studies: list[GalleryStudy]) -> str:
@@ -64,14 +66,15 @@ def _filters(studies: list[GalleryStudy]) -> str:
         "<label>Search <input name='words' type='search' placeholder='names, titles, figures'></label>\n"
         f"<label>Paper <select name='paper'><option value=''>all</option>{choices}</select></label>\n"
         "<label>Verdicts <select name='verdict'><option value=''>all</option>"
-        "<option value='holds'>all hold</option><option value='fails'>some fail</option>"
+        "<option value='holds'>all hold</option><option value='refuted'>some refute the paper</option>"
+        "<option value='missed'>some fail, none refutes the paper</option>"
         "<option value='open'>none fails, some are open</option><option value='none'>nothing stored</option>"
         "</select></label>\n<output></output>\n</form>\n```"
     )
 
 
 def _card(study: GalleryStudy) -> str:
-    words = summary(study.first.counts) if study.first else "no stored results"
+    words = study.first.words if study.first else "no stored results"
     picture = (
         f"<img src='../_static/thumbs/{study.name}.png' alt='' loading='lazy' width='{SIZE[0]}' height='{SIZE[1]}'>"
         if study.first

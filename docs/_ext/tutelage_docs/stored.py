@@ -10,6 +10,7 @@ from typing import Any
 
 from tutelage.papers import PAPERS, Paper
 from tutelage.studies import STUDIES, Study
+from tutelage.studies.claims import refutes
 from tutelage.studies.study import source
 
 SCALES = ("paper", "quick")
@@ -40,6 +41,17 @@ class StoredStudy:
     def not_good(self) -> list[dict[str, Any]]:
         """The claims that did not come out as expected, failing ones first."""
         return sorted((c for c in self.claims if c["verdict"] not in GOOD), key=lambda c: c["verdict"] not in BAD)
+
+    @property
+    def refuted(self) -> int:
+        """How many verdicts refute a sentence of the paper; the other misses say nothing against it."""
+        return sum(map(refutes, self.claims))
+
+    @property
+    def words(self) -> str:
+        """The verdicts counted in words, and how many of the misses refute the paper."""
+        misses = sum(self.counts[verdict] for verdict in BAD)
+        return summary(self.counts) + (f" ({self.refuted} of these misses refute the paper)" if misses else "")
 
     @property
     def seconds(self) -> float | None:

@@ -4,14 +4,16 @@ from itertools import groupby
 from typing import Any
 
 from tutelage.studies.report.study_files import is_close
+from tutelage.studies.report.words import quantity_of, shade_of, standing_of, verdict_of
 from tutelage_docs.markup import duration, escape, number, sentence, table
-from tutelage_docs.stored import GalleryStudy, StoredStudy, summary
+from tutelage_docs.stored import GalleryStudy, StoredStudy
 
 MEANINGS = {
     "holds": "the interval over members lies on the expected side of the threshold",
     "fails": "the interval over members lies on the other side of the threshold",
     "undecided": "the interval over members contains the threshold",
     "saturated": "both sides of a comparison are at a limit, so that no difference can be seen",
+    "not applicable": "too few members meet the premise",
     "vacuous": "a network that has learnt nothing, or the worst that is possible, meets the claim as well",
     "passes": "every value of a deterministic check satisfies the bound",
     "does not pass": "some value of a deterministic check does not satisfy the bound",
@@ -72,9 +74,7 @@ def _cost(stored: StoredStudy) -> str:
 def _verdict_words(stored: StoredStudy) -> str:
     total = sum(stored.counts.values())
     meanings = [f"*{v}*: {MEANINGS[v]}" for v in MEANINGS if stored.counts.get(v)]
-    which = (
-        f"Of {total} verdicts {summary(stored.counts)}" if stored.not_good else f"All {total} verdicts are as expected"
-    )
+    which = f"Of {total} verdicts {stored.words}" if stored.not_good else f"All {total} verdicts are as expected"
     close = "; *close*: an interval of 99 % would contain the threshold" if any(map(is_close, stored.claims)) else ""
     return f"**{which}** ({'; '.join(meanings)}{close})."
 
@@ -82,7 +82,7 @@ def _verdict_words(stored: StoredStudy) -> str:
 def _claim(rows: list[dict[str, Any]]) -> str:
     """One claim with a table of its settings."""
     first = rows[0]
-    lines = [f"**{sentence(first['claim'])}**", f"Statistic: {escape(first['statistic'])}."]
+    lines = [f"**{sentence(first['claim'])}**", f"{_standing(first)}Statistic: {escape(first['statistic'])}."]
     if first.get("reason"):
         lines[-1] += f" Threshold: {escape(first['reason'])}."
     lines.append(_settings(rows))
@@ -92,15 +92,20 @@ def _claim(rows: list[dict[str, Any]]) -> str:
     return "\n\n".join(lines)
 
 
+def _standing(row: dict[str, Any]) -> str:
+    words = standing_of(row)
+    return f"{escape(words)}. " if words else ""
+
+
 def _settings(rows: list[dict[str, Any]]) -> str:
     """The table of a claim: one row per setting, with columns for what the rows have."""
     columns = {
         "setting": [escape(row["setting"]) or "all" for row in rows],
-        "verdict": [verdict(row["verdict"]) + " close" * is_close(row) for row in rows],
+        "verdict": [verdict(row) + " close" * is_close(row) for row in rows],
         "paper": [number(_reported(row)) for row in rows],
         "expected": [escape(row["expected"]) for row in rows],
         "measured": [measured(row) for row in rows],
-        "95 % interval": [" to ".join(map(number, row.get("interval") or ())) for row in rows],
+        "95 % interval": [_interval(row) for row in rows],
         "n": [str(row["n"]) for row in rows],
     }
     empty = {"paper": all(_reported(row) is None for row in rows), "95 % interval": not any(columns["95 % interval"])}
@@ -112,19 +117,28 @@ def _reported(row: dict[str, Any]) -> Any:
     return next((row[name] for name in REPORTED if row.get(name) is not None), None)
 
 
+def _interval(row: dict[str, Any]) -> str:
+    """Of the mean, or the exact limit of the share of exceptions."""
+    if row.get("exceptions") is not None:
+        return quantity_of(row)[1]
+    return " to ".join(map(number, row.get("interval") or ()))
+
+
 def measured(row: dict[str, Any]) -> str:
-    """The measured value of a claim with its standard error, where there is one."""
+    """The measured value of a claim with its standard error, where there is one; or the exceptions to it."""
+    if row.get("exceptions") is not None:
+        return quantity_of(row)[0]
     value = number(row["measured"])
     return value if row.get("stderr") is None else f"{value} ± {number(row['stderr'])}"
 
 
-def verdict(word: str) -> str:
-    """A verdict as a badge.
+def verdict(row: dict[str, Any]) -> str:
+    """A verdict as a badge, a miss with its reason.
 
-    >>> verdict("not decided")
-    '<span class="verdict verdict-not-decided">not decided</span>'
+    >>> verdict({"verdict": "not applicable"})
+    '<span class="verdict verdict-not-applicable">not applicable</span>'
     """
-    return f'<span class="verdict verdict-{word.replace(" ", "-")}">{word}</span>'
+    return f'<span class="verdict verdict-{shade_of(row)}">{verdict_of(row)}</span>'
 
 
 def _run(study: GalleryStudy) -> str:

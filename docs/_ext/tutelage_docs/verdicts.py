@@ -5,6 +5,8 @@ from pathlib import Path
 
 import yaml
 
+from tutelage.studies.claims import STANDINGS, WHYS
+from tutelage.studies.report.words import standing_of, tally
 from tutelage_docs.markup import escape, sentence, table
 from tutelage_docs.stored import GalleryStudy, StoredStudy, summary
 from tutelage_docs.study_page import MEANINGS, measured, verdict
@@ -24,12 +26,26 @@ def page(studies: list[GalleryStudy], reasons: dict[str, str]) -> str:
         f"Of {sum(total.values())} verdicts in {len(stored)} stored runs, {summary(total)}. A verdict is that of one "
         "claim in one setting, with a threshold that was fixed before its results were seen unless the claim says "
         "otherwise. " + " ".join(f"*{v.capitalize()}*: {MEANINGS[v]}." for v in MEANINGS if total[v]),
+        _by_standing([claim for _, results in stored for claim in results.claims]),
         "This page is written from the stored results; explanations are written by hand. A study that is not listed "
         "has none of these.",
         _without(studies),
     ]
     parts += [_section(study, results, reasons.get(study.name)) for study, results in stored if results.not_good]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _by_standing(claims: list[dict]) -> str:
+    """How many misses there are by whose statement it is and by what the miss means."""
+    counts = tally(claims)
+    rows = [
+        [words.capitalize(), *(str(counts[standing][why]) for why in WHYS)] for standing, words in STANDINGS.items()
+    ]
+    return (
+        "Only a refuted sentence of a paper, shown in red, says something against the paper: all its premises were "
+        "met. *Premise not met*: the conditions of a theorem did not hold on these networks. *Not found*: a search "
+        "or training of ours did not get there.\n\n" + table(["misses of", *WHYS], rows)
+    )
 
 
 def _without(studies: list[GalleryStudy]) -> str:
@@ -42,16 +58,17 @@ def _section(study: GalleryStudy, results: StoredStudy, reason: str | None) -> s
         [
             sentence(c["claim"]),
             escape(c["setting"]) or "all",
-            verdict(c["verdict"]),
+            verdict(c),
+            standing_of(c),
             escape(c["expected"]),
             measured(c),
         ]
         for c in results.not_good
     ]
-    head = f"## {study.name}, {results.scale} scale\n\n{escape(study.source)}: {summary(results.counts)}. "
+    head = f"## {study.name}, {results.scale} scale\n\n{escape(study.source)}: {results.words}. "
     head += f"[All claims]({study.name}.md)."
     parts = [head, *([sentence_of(reason)] if reason else [])]
-    return "\n\n".join([*parts, table(["claim", "setting", "verdict", "expected", "measured"], rows)])
+    return "\n\n".join([*parts, table(["claim", "setting", "verdict", "standing", "expected", "measured"], rows)])
 
 
 def sentence_of(reason: str) -> str:

@@ -44,7 +44,7 @@ def claims_summary(outcome: Reproduction) -> Group:
 
 def claims_details(outcome: Reproduction) -> Group:
     """Every claim, what was measured, and a table of its settings."""
-    from tutelage.studies.report.html import short, span
+    from tutelage.studies.report.words import short, span
 
     rows: list[RenderableType] = [Text(title(outcome), style="bold")]
     numbers = ("expected", "measured", "95 % interval", "n")
@@ -91,7 +91,7 @@ def _counts(verdicts: Sequence[Verdict]) -> Text:
 
 
 def _worst_line(verdicts: Sequence[Verdict]) -> str:
-    from tutelage.studies.report.html import short
+    from tutelage.studies.report.words import short
 
     v = worst(verdicts)
     where = f"{'worst: ' if len(verdicts) > 1 else ''}{v.setting}: " if v.setting else ""

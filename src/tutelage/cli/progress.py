@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 if TYPE_CHECKING:  # importing the studies takes seconds, and most commands need none
-    from tutelage.studies.live import Landing, Standing
+    from tutelage.studies.live import Landed, Landing
 
 OnProgress = Callable[[float], None]
 OnLanded = Callable[[Any], None]
@@ -69,7 +69,7 @@ def closing_shown(quiet: bool) -> Iterator[Callable[[float, float, int], None] |
         )
 
 
-def standings_table(standings: "list[Standing]") -> Table:
+def standings_table(standings: "list[Landed]") -> Table:
     """Results stored and verdicts so far, one row per study."""
     from tutelage.studies.claims import VERDICTS
 

@@ -42,7 +42,7 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], note: str = 
 
 
 def _cell(value: Any) -> str:
-    from tutelage.studies.report.html import short
+    from tutelage.studies.report.words import short
 
     if value is None:
         return ""

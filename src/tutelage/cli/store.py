@@ -151,6 +151,8 @@ def query(
 ) -> None:
     """Query the results with SQL: views experiments, members, layers, teachers, units, pairs, and one per other kind.
 
+    Of a folder of reproduced studies the one view is claim_values: the statistic of every member behind every verdict.
+
     For example: SELECT polarity, width_factor, avg(recovered) FROM units WHERE step = steps GROUP BY ALL
     """
     from tutelage.lab.query import query as answer

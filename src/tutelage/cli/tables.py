@@ -81,7 +81,7 @@ def summary(result: TrainedStudents) -> dict[str, dict[str, float | int | None]]
 
 
 def summary_table(result: TrainedStudents) -> Table:
-    from tutelage.studies.report.html import short
+    from tutelage.studies.report.words import short
 
     table = Table(
         title=f"{result.experiment.hash}: at step {result.report.steps[-1]}, over members", title_justify="left"

@@ -14,11 +14,14 @@ import os
 import re
 import resource
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
 from typing import Any
+
+import pyarrow as pa
 
 from tutelage.errors import TutelageError
 
@@ -109,6 +112,26 @@ def _stacks() -> int:
     """Bytes for the stacks of one thread per core and of the one that waits for them."""
     each = resource.getrlimit(resource.RLIMIT_STACK)[0]
     return (2 + (os.cpu_count() or 1)) * (_STACK if each == resource.RLIM_INFINITY else min(each, 8 * _STACK))
+
+
+def interruptible(connection: Any, sql: str, seconds: float) -> pa.Table:
+    """The answer to a statement, from a thread beside this one, so that a signal to this one, or time, ends the work.
+
+    DuckDB looks at no signals while it computes: Python would handle them only when the answer is there.
+    """
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="query") as worker:
+        answer = worker.submit(lambda: connection.sql(sql).to_arrow_table())
+        try:
+            return answer.result(seconds)
+        except BaseException as end:
+            while not answer.done():  # an interrupt that comes before the work has begun would be lost
+                connection.interrupt()
+                wait([answer], timeout=0.05)
+            if isinstance(end, TimeoutError):
+                raise TutelageError(
+                    f"the query takes longer than {seconds:g} seconds: select fewer rows, or raise seconds"
+                ) from None
+            raise
 
 
 def check_read_only(sql: str) -> None:

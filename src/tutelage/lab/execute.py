@@ -1,7 +1,6 @@
 """From experiments to stored results: what is stored already is not computed again."""
 
 import logging
-import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,6 +16,7 @@ from tutelage.lab.context import Context
 from tutelage.lab.experiment import Experiment
 from tutelage.lab.manifest import Damage
 from tutelage.lab.store import Store, set_aside
+from tutelage.machine import machine
 from tutelage.plugins import blamed
 
 log = logging.getLogger(__name__)
@@ -180,8 +180,7 @@ def _save(experiment: Experiment, values: Any, store: Store, context: Context, s
         "experiment": experiment.hash,
         "kind": experiment.kind,
         "version": tutelage.__version__,
-        "torch": torch.__version__,
-        "machine": platform.machine(),
+        **machine(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "threads": context.threads,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 
 from tutelage.errors import unknown
+from tutelage.lab.claim_values import values_of
 from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.grid import LIMIT, experiments_of
 from tutelage.lab.jobs import schedule
@@ -119,21 +120,33 @@ def grid(
     return experiments_of(values, limit)
 
 
-def results(folder: str | Path = "results", view: str = "members") -> pa.Table:
-    """Table of all results in a folder, with every setting that varies as a column.
+def results(
+    folder: str | Path = "results",
+    view: str = "members",
+    *,
+    scale: str | None = None,
+    out: str | Path = "reproduced",
+) -> pa.Table:
+    """Table of all results in a folder, or, with a scale, of what the claims of a reproduced study measured.
 
     Parameters
     ----------
     folder
-        Where :func:`run` stored them.
+        Where :func:`run` stored results; with a scale the name of a study, as in ``results("l-shape", scale="paper")``.
     view
-        "experiments", "members", "layers", "teachers", "units" or "pairs".
+        "experiments", "members", "layers", "teachers", "units" or "pairs"; every setting that varies is a column.
+    scale
+        Scale at which the study was reproduced: "smoke", "quick" or "paper".
+    out
+        Folder that ``tutelage reproduce --out`` wrote; in the repository ``docs/results`` is one.
 
     Returns
     -------
     pyarrow.Table
-        One row per recorded step and entry; ``.to_pandas()`` gives a data frame.
+        One row per recorded step and entry, or per claim, setting and member; ``.to_pandas()`` gives a data frame.
     """
+    if scale is not None:
+        return values_of(str(folder), scale, out)
     known = [EXPERIMENTS, *VIEWS.values()]
     if view not in known:
         raise unknown("view", view, known)

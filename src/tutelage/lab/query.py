@@ -10,6 +10,9 @@ Views:
 - one view per other kind of experiment, named after it (``online_overlaps``): one row per member, every array a column,
   a list where the array has more axes.
 
+A folder of reproduced studies, as ``tutelage reproduce --out`` writes it, has the one view ``claim_values`` instead
+(:mod:`.claim_values`).
+
 Every setting that varies, and every setting that a query names, is a column of each view. It is named as everywhere
 (``"training.label_noise.std"``, in double quotes because of the dots), or with underscores
 (``training_label_noise_std``), or by its last part alone where no other setting of the view ends alike.
@@ -21,7 +24,6 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +32,8 @@ from typing import Any
 import pyarrow as pa
 
 from tutelage.errors import TutelageError
-from tutelage.lab.database import check_read_only, identifier, limited, literal, module, opened
+from tutelage.lab.claim_values import answer, stored_in
+from tutelage.lab.database import check_read_only, identifier, interruptible, limited, literal, module, opened
 from tutelage.lab.index import ABOUT, ResultsIndex, attach, paths
 from tutelage.lab.tables import INDEX
 from tutelage.measures.correlation import RECOVERED
@@ -80,6 +83,8 @@ def query(root: str | Path, sql: str, seconds: float = SECONDS, memory: float = 
     if set("*?[") & set(str(root)):
         raise TutelageError(f"{root} cannot be queried because its name holds one of * ? [: rename the folder")
     try:
+        if stored_in(root):
+            return answer(root, sql, seconds, memory)
         for believe in _TRIES:
             try:
                 return _answer(ResultsIndex(root, believe), sql, seconds, memory)
@@ -119,7 +124,7 @@ def _answer(index: ResultsIndex, sql: str, seconds: float, memory: float) -> pa.
             _experiments_view(connection, sql if EXPERIMENTS in words else "")
             for view in views:
                 _view(connection, index.root, view, sql)
-            return _interruptible(connection, sql, seconds)
+            return interruptible(connection, sql, seconds)
         except module().Error as error:
             if _is_mistake(error) and not isinstance(error, module().OutOfMemoryException):
                 raise _refusal(error, connection, kinds) from None
@@ -142,26 +147,6 @@ def _attach(connection: Any, index: ResultsIndex, stored: str) -> None:
         raise _Replaced
     connection.execute("ATTACH ':memory:' AS cache")
     index.fill(connection)
-
-
-def _interruptible(connection: Any, sql: str, seconds: float) -> pa.Table:
-    """The answer to a statement, from a thread beside this one, so that a signal to this one, or time, ends the work.
-
-    DuckDB looks at no signals while it computes: Python would handle them only when the answer is there.
-    """
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="query") as worker:
-        answer = worker.submit(lambda: connection.sql(sql).to_arrow_table())
-        try:
-            return answer.result(seconds)
-        except BaseException as end:
-            while not answer.done():  # an interrupt that comes before the work has begun would be lost
-                connection.interrupt()
-                wait([answer], timeout=0.05)
-            if isinstance(end, TimeoutError):
-                raise TutelageError(
-                    f"the query takes longer than {seconds:g} seconds: select fewer rows, or raise seconds"
-                ) from None
-            raise
 
 
 def _experiments_view(connection: Any, sql: str) -> None:

@@ -1,7 +1,8 @@
 """The machinery of studies: plan, claims, verdicts, figures, reports. The studies are in the subjects."""
 
 from tutelage.discover import import_from_subjects
-from tutelage.studies.claims import Check, Claim, Measured, Verdict, judge
+from tutelage.studies.claims import Check, Claim, Measured, Verdict
+from tutelage.studies.judging import judge
 from tutelage.studies.reproduce import reproduce
 from tutelage.studies.study import STUDIES, Plan, Scale, Study, study
 

@@ -9,14 +9,28 @@ import numpy as np
 
 from tutelage.errors import TutelageError
 from tutelage.printing import printed
-from tutelage.studies.intervals import CONFIDENCE, mean_interval
-from tutelage.studies.intervals import largest_share as largest_exceptions
+from tutelage.studies.intervals import Kind
 
-VERDICTS = ("holds", "fails", "undecided", "saturated", "vacuous")
-"""Of a claim: *saturated* where both sides of a comparison are at a limit, *vacuous* where it could not be missed."""
+VERDICTS = ("holds", "fails", "undecided", "saturated", "vacuous", "not applicable")
+"""Of a claim: *saturated* where both sides of a comparison are at a limit, *vacuous* where it could not be missed, *not
+applicable* where too few members meet its premise."""
 CHECKED = ("passes", "does not pass")
 """Of a check."""
-Outcome = Literal["holds", "fails", "undecided", "saturated", "vacuous", "passes", "does not pass"]
+MISSED = ("fails", "does not pass")
+"""Verdicts that need a reason."""
+Outcome = Literal["holds", "fails", "undecided", "saturated", "vacuous", "not applicable", "passes", "does not pass"]
+
+Standing = Literal["paper", "consequence", "own"]
+"""Whose statement it is: a sentence of the paper, a consequence that we drew from one, or a statement of our own."""
+STANDINGS: dict[Standing, str] = {
+    "paper": "a sentence of the paper",
+    "consequence": "a consequence that we drew",
+    "own": "a statement of our own",
+}
+Why = Literal["refuted", "premise not met", "not found"]
+"""What a miss means: all premises are met and the conclusion is false; the conditions of a theorem do not hold on these
+networks, which says nothing about the theorem; or a search or training of ours did not get there."""
+WHYS: tuple[Why, ...] = ("refuted", "premise not met", "not found")
 
 DIRECTION = "the sentence gives a direction and no number, so the sign decides"
 MOST = "'most' is read as more than half"
@@ -48,12 +62,19 @@ class Measured:
     at_best
         Where the statistic is only known to lie between two numbers: the better one per member, [S], ``values`` being
         the worse. The claim then holds only if the worse ends meet it, and fails only if the better ends do not.
+    premise
+        Members [S] in which the premise of the claim is met; the others are not judged.
+    step
+        Smallest difference between two values that the statistic can have, such as one over the number of counted
+        pairs. Equal values are then judged as if one of them were a step worse: better values never say less.
     """
 
     values: np.ndarray
     at_limit: np.ndarray | None = None
     baseline: float | np.ndarray | None = None
     at_best: np.ndarray | None = None
+    premise: np.ndarray | None = None
+    step: float | None = None
 
 
 def compared(first: np.ndarray, second: np.ndarray, limits: tuple[float, float] = SHARE) -> Measured:
@@ -102,6 +123,15 @@ class Claim:
         Least and greatest value that the statistic can have; some of them must violate the bound.
     exceptions
         Largest share of exceptions that a universal statement allows for, given the number of members.
+    kind
+        What a value is: an "outcome" of 0 or 1 (or a difference of two such), a "share" that was counted within the
+        member, or a "mean", any other number.
+    place
+        Where the paper says it: "Thm 5", "sec. 4.4". A claim with a place has the standing "paper".
+    standing
+        Whose statement it is: "consequence" without a place, unless it is declared to be "own".
+    failure
+        What a miss of this claim means, see ``Why``.
     """
 
     sentence: str
@@ -113,9 +143,16 @@ class Claim:
     possible: tuple[float, float] = ANY
     exceptions: float = 0.1
     published: str = ""
+    kind: Kind = "mean"
+    place: str = ""
+    standing: Standing | None = None
+    failure: Why = "refuted"
 
     def __post_init__(self) -> None:
         _reasoned(self.sentence, self.reason)
+        object.__setattr__(self, "standing", _standing(self.sentence, self.standing, self.place))
+        if self.kind == "outcome" and self.possible not in (SHARE, SIGNED):
+            raise TutelageError(f"outcomes lie in {SHARE}, or their differences in {SIGNED}, got {self.possible}")
         ends = [float(np.clip(end, -1e300, 1e300)) for end in self.possible]
         if all(met(self.expected, end) for end in ends):
             raise TutelageError(f"the claim '{self.sentence}' cannot fail: every possible value is {self.expected}")
@@ -138,6 +175,8 @@ class Check:
         Why the threshold is what it is.
     published
         The paper's own number as text, where it prints one.
+    place, standing, failure
+        As of a :class:`Claim`.
     """
 
     sentence: str
@@ -147,15 +186,30 @@ class Check:
     reason: str
 
     published: str = ""
+    place: str = ""
+    standing: Standing | None = None
+    failure: Why = "refuted"
 
     def __post_init__(self) -> None:
         _reasoned(self.sentence, self.reason)
+        object.__setattr__(self, "standing", _standing(self.sentence, self.standing, self.place))
         met(self.expected, 0.0)
 
 
 def _reasoned(sentence: str, reason: str) -> None:
     if not reason.strip():
         raise TutelageError(f"the threshold of '{sentence}' needs a reason")
+
+
+def _standing(sentence: str, declared: Standing | None, place: str) -> Standing:
+    """The declared standing, or the one that follows from the place; a sentence of a paper has one, no other has."""
+    standing = declared or ("paper" if place else "consequence")
+    if (standing == "paper") != bool(place):
+        raise TutelageError(
+            f"the claim '{sentence}' has the standing '{standing}' and the place '{place}': give the place where the "
+            "paper says it, or the standing 'consequence' or 'own' and no place"
+        )
+    return standing
 
 
 @dataclass(frozen=True)
@@ -171,7 +225,7 @@ class Verdict:
     stderr
         Standard error of the mean, or None.
     n
-        Number of members.
+        Number of members that were judged.
     verdict
         One of ``VERDICTS``, or of ``CHECKED`` for a check.
     method
@@ -181,6 +235,14 @@ class Verdict:
         where the values allow none.
     published
         The paper's own number as text, or empty.
+    standing, place, kind
+        Of the claim; the kind is "check" for a check.
+    why
+        Of a miss: one of ``WHYS``; else empty.
+    exceptions
+        How many members violate the bound, where the statement is about every member.
+    members
+        How many have the statistic, whether or not they meet the premise.
     """
 
     claim: str
@@ -195,149 +257,15 @@ class Verdict:
     method: str = ""
     interval: tuple[float, float] | None = None
     published: str = ""
+    standing: Standing = "consequence"
+    place: str = ""
+    kind: str = "mean"
+    why: str = ""
+    exceptions: int | None = None
+    members: int | None = None
 
 
-def judge(claim: Claim | Check, evidence: Any) -> list[Verdict]:
-    """Judge a claim, or a check, in each of its settings.
-
-    Parameters
-    ----------
-    claim
-        What is judged.
-    evidence
-        Results of the experiments, or the plan's view of them.
-
-    Returns
-    -------
-    list of Verdict
-        One per setting.
-    """
-    if isinstance(claim, Check):
-        return [_check(claim, setting, values) for setting, values in claim.values(evidence).items()]
-    judged = _judge_every if claim.about == "every" else _judge_mean
-    return [judged(claim, setting, _measured(values)) for setting, values in claim.values(evidence).items()]
-
-
-def _measured(values: np.ndarray | Measured) -> Measured:
-    return values if isinstance(values, Measured) else Measured(values)
-
-
-def _defined(values: np.ndarray, possible: tuple[float, float]) -> np.ndarray:
-    """The values without NaN; one outside what is declared possible is an error of the study."""
-    values = np.asarray(values, float).ravel()
-    values = values[~np.isnan(values)]
-    slack = 1e-9
-    if len(values) and not (possible[0] - slack <= values.min() and values.max() <= possible[1] + slack):
-        raise TutelageError(f"values from {values.min():g} to {values.max():g} lie outside the possible {possible}")
-    return values
-
-
-def _judge_mean(claim: Claim, setting: str, measured: Measured) -> Verdict:
-    """Holds or fails when the interval of the mean lies on one side of the threshold, else undecided."""
-    values = _defined(measured.values, claim.possible)
-    if not np.isfinite(values).all():
-        return _verdict(claim, setting, None, None, len(values), "undecided", "infinite values, no mean", None)
-    mean = float(values.mean()) if len(values) else None
-    stderr = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
-    verdict, interval, method = _by_interval(claim, values)
-    if verdict == "fails" and measured.at_best is not None:
-        best = _defined(measured.at_best, claim.possible)
-        if _by_interval(claim, best[np.isfinite(best)])[0] != "fails":
-            verdict, method = "undecided", f"{method}; the better end of the bounds does not refute it"
-    if _saturated(claim, measured, verdict, interval):
-        verdict = "saturated"
-    if _vacuous(claim, measured):
-        verdict = "vacuous"
-    return _verdict(claim, setting, mean, stderr, len(values), verdict, method, interval)
-
-
-def _by_interval(claim: Claim, values: np.ndarray) -> tuple[Outcome, tuple[float, float] | None, str]:
-    interval = mean_interval(values, claim.possible)
-    if interval is None:
-        return "undecided", None, "too few values" if len(values) < 2 else "equal values, no interval"
-    met_at_ends = [met(claim.expected, end) for end in (interval.low, interval.high)]
-    decided: Outcome = "undecided" if len(set(met_at_ends)) == 2 else "holds" if met_at_ends[0] else "fails"
-    return decided, (interval.low, interval.high), interval.method
-
-
-def _saturated(claim: Claim, measured: Measured, verdict: Outcome, interval: tuple[float, float] | None) -> bool:
-    """Whether most members are at a limit and the rest shows neither the effect nor its opposite."""
-    if measured.at_limit is None or verdict == "holds":
-        return False
-    counted = ~np.isnan(np.asarray(measured.values, float))
-    at_limit = np.asarray(measured.at_limit, bool)
-    counted = counted | at_limit
-    if not counted.any() or at_limit[counted].mean() <= 0.5:
-        return False
-    if interval is None:
-        return True
-    opposite = interval[1] < 0 if threshold_of(claim.expected)[0].startswith(">") else interval[0] > 0
-    return not opposite
-
-
-def _vacuous(claim: Claim, measured: Measured) -> bool:
-    """Whether the baseline meets the claim too.
-
-    The mean of a baseline counts and not its interval: where few or equal values leave it open what untrained networks
-    do, the claim has not told trained ones from them.
-    """
-    if measured.baseline is None:
-        return False
-    baseline = np.asarray(measured.baseline, float)
-    if baseline.ndim == 0 or claim.about == "every":
-        return bool(all(met(claim.expected, value) for value in baseline.ravel()))
-    values = baseline[np.isfinite(baseline)]
-    return bool(len(values)) and met(claim.expected, float(values.mean()))
-
-
-def _judge_every(claim: Claim, setting: str, measured: Measured) -> Verdict:
-    """One exception refutes a universal statement; without one, the exact limit of their share has to be small."""
-    values = _defined(measured.values, claim.possible)
-    exceptions = sum(not met(claim.expected, value) for value in values)
-    limit = largest_exceptions(exceptions, len(values)) if len(values) else 1.0
-    verdict: Outcome = "fails" if exceptions else "holds" if limit < claim.exceptions else "undecided"
-    if _vacuous(claim, measured):
-        verdict = "vacuous"
-    method = f"every member: {exceptions} exceptions; {CONFIDENCE:.0%} upper limit of their share"
-    return _verdict(claim, setting, _worst(claim.expected, values), None, len(values), verdict, method, (0.0, limit))
-
-
-def _check(check: Check, setting: str, values: float | np.ndarray) -> Verdict:
-    """Passes when every value satisfies the bound; NaN does not."""
-    numbers = np.asarray(values, float).ravel()
-    passes = len(numbers) > 0 and all(met(check.expected, value) for value in numbers)
-    verdict: Outcome = "passes" if passes else "does not pass"
-    worst = _worst(check.expected, numbers)
-    return Verdict(
-        check.sentence, setting, check.statistic, check.expected, worst, None, len(numbers), verdict,
-        check.reason, "check", None, check.published,
-    )  # fmt: skip
-
-
-def _worst(expected: str, values: np.ndarray) -> float | None:
-    """The value furthest to the wrong side, or None without a finite one."""
-    if not len(values):
-        return None
-    worst = float(values.min() if threshold_of(expected)[0].startswith(">") else values.max())
-    return worst if np.isfinite(worst) else None
-
-
-def _verdict(
-    claim: Claim,
-    setting: str,
-    measured: float | None,
-    stderr: float | None,
-    n: int,
-    verdict: Outcome,
-    method: str,
-    interval: tuple[float, float] | None,
-) -> Verdict:
-    about = claim.sentence, setting, claim.statistic, claim.expected
-    why = claim.reason, method
-    return Verdict(*about, measured, stderr, n, verdict, *why, interval, claim.published)
-
-
-_BOUND = re.compile(r"\s*([<>]=?)\s*([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*")
+BOUND = re.compile(r"\s*([<>]=?)\s*([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*")
 
 
 def threshold_of(expected: str) -> tuple[str, float]:
@@ -346,7 +274,7 @@ def threshold_of(expected: str) -> tuple[str, float]:
     >>> threshold_of("> 0.3")
     ('>', 0.3)
     """
-    parts = _BOUND.fullmatch(expected)
+    parts = BOUND.fullmatch(expected)
     if not parts:
         raise TutelageError(f"expected must be a bound such as '> 0.3' or '<= 1', got {expected!r}")
     return parts[1], float(parts[2])
@@ -362,3 +290,12 @@ def met(expected: str, value: float) -> bool:
     if direction.endswith("=") and value == threshold:
         return True
     return value > threshold if direction.startswith(">") else value < threshold
+
+
+def refutes(verdict: Mapping[str, Any]) -> bool:
+    """Whether a stored verdict refutes a sentence of a paper.
+
+    >>> refutes({"verdict": "fails", "standing": "paper", "why": "refuted"})
+    True
+    """
+    return verdict.get("standing") == "paper" and verdict.get("why") == "refuted"

@@ -1,6 +1,7 @@
 """Intervals that fit the statistic: exact for outcomes of 0 and 1, Student's for means, none from equal values."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import stats
@@ -8,6 +9,8 @@ from scipy import stats
 from tutelage.lab import TrainedStudents
 from tutelage.measures import RECOVERED
 
+Kind = Literal["outcome", "share", "mean"]
+"""What a value is; never guessed from the values, since a share may happen to be 0 or 1 in all members."""
 CONFIDENCE = 0.95
 """Of the interval that has to lie on one side of the threshold."""
 _EQUAL = 8 * np.finfo(float).eps
@@ -78,7 +81,9 @@ def p_value(method: str, measured: float, stderr: float | None, n: int, threshol
     return None
 
 
-def mean_interval(values: np.ndarray, possible: tuple[float, float]) -> Interval | None:
+def mean_interval(
+    values: np.ndarray, possible: tuple[float, float], kind: Kind = "mean", step: float | None = None
+) -> Interval | None:
     """The interval of a mean that fits independent values [n]; None where the values allow none.
 
     Parameters
@@ -87,26 +92,37 @@ def mean_interval(values: np.ndarray, possible: tuple[float, float]) -> Interval
         Finite values, one per member.
     possible
         Least and greatest value that the statistic can have.
+    kind
+        What a value is: an "outcome" of 0 or 1, or a difference of two such; a "share" counted within a member; or a
+        "mean".
+    step
+        From a value to the next one that the statistic can have on the worse side.
 
     Returns
     -------
     Interval or None
-        Clopper and Pearson's where the values are 0 and 1 and can only lie between; an exact sign test where they are
-        differences of such outcomes; Student's where the values vary. Equal values say nothing about the spread of
-        the next one: for them only the number of members and the range of the statistic count.
+        Of outcomes Clopper and Pearson's, or an exact sign test for their differences. Else Student's where the values
+        vary. Equal values say nothing about the spread of the next one: with a step one of them is taken to be a step
+        worse, without it only the number of members and the range of the statistic count.
     """
     n = len(values)
     if n < 2:
         return None
-    if possible == (0.0, 1.0) and np.isin(values, (0.0, 1.0)).all():
-        return Interval(*binomial_interval(int(values.sum()), n), "exact binomial")
-    if possible == (-1.0, 1.0) and np.isin(values, (-1.0, 0.0, 1.0)).all():
+    if kind == "outcome":
+        if possible == (0.0, 1.0):
+            return Interval(*binomial_interval(int(values.sum()), n), "exact binomial")
         return _sign_interval(values)
-    if np.ptp(values) <= _EQUAL * np.abs(values).max():
+    if np.ptp(values) > _EQUAL * np.abs(values).max():
+        return _student(values, "Student")
+    if step is None:
         return _equal_interval(float(values[0]), n, possible)
-    middle, error = float(values.mean()), float(values.std(ddof=1) / n**0.5)
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * error
-    return Interval(middle - reach, middle + reach, "Student")
+    return _student(np.append(values[1:], np.clip(values[0] + step, *possible)), "Student, one value a step worse")
+
+
+def _student(values: np.ndarray, method: str) -> Interval:
+    middle, error = float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * error
+    return Interval(middle - reach, middle + reach, method)
 
 
 def _sign_interval(values: np.ndarray) -> Interval | None:

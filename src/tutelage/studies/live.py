@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tutelage.lab.results import Results
-from tutelage.studies.claims import Check, Claim, judge
+from tutelage.studies.claims import Check, Claim
+from tutelage.studies.judging import judge
 from tutelage.studies.study import Plan
 
 
 @dataclass(frozen=True)
-class Standing:
+class Landed:
     """How far a study is: results stored of all, verdicts so far, and claims that still wait for results."""
 
     study: str
@@ -38,13 +39,13 @@ class Landing:
         with self._lock:
             return list(self._results.values())
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[Landed]:
         with self._lock:
             landed = dict(self._results)
         return [_standing(name, plan, landed) for name, plan in self.planned.items()]
 
 
-def _standing(name: str, plan: Plan, landed: dict[str, Any]) -> Standing:
+def _standing(name: str, plan: Plan, landed: dict[str, Any]) -> Landed:
     results = Results(landed[e.hash] for e in plan.experiments if e.hash in landed)
     complete = len(results) == len(plan.experiments)
     viewed: Any = results
@@ -56,7 +57,7 @@ def _standing(name: str, plan: Plan, landed: dict[str, Any]) -> Standing:
         so_far = _so_far(claim, viewed) if viewed is not None and len(results) else None
         waiting += so_far is None
         verdicts.update(so_far or [])
-    return Standing(name, len(results), len(plan.experiments), verdicts, waiting)
+    return Landed(name, len(results), len(plan.experiments), verdicts, waiting)
 
 
 def _so_far(claim: Claim | Check, viewed: Any) -> list[str] | None:

@@ -1,7 +1,7 @@
 """The table of the numbers behind a figure: by default the records that the figure is drawn from, one per row."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -10,8 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from torch import Tensor
 
+from tutelage.lab.claim_values import SCHEMA
 from tutelage.lab.experiment import flat
 from tutelage.lab.results import Results
+from tutelage.studies.claims import Measured
+from tutelage.studies.judging import as_measured
 from tutelage.studies.study import Plan
 
 
@@ -20,6 +23,27 @@ def numbers(plan: Plan, results: Results, viewed: Any) -> pa.Table:
     if isinstance(plan.numbers, str):
         return axis_table(results, plan.numbers)
     return record_table(viewed) if plan.numbers is None else plan.numbers(viewed)
+
+
+def values_table(measured: Iterable[tuple[str, Mapping[str, Any]]]) -> pa.Table:
+    """The statistic of every member, from the sentence of each claim and what it measures in each of its settings."""
+    rows = [
+        {"claim": sentence, "setting": setting} | row
+        for sentence, settings in measured
+        for setting, values in settings.items()
+        for row in _members(as_measured(values))
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _members(measured: Measured) -> Iterator[dict[str, Any]]:
+    """One row per member; where nothing is known of a better end or a premise the cell is empty."""
+    values = np.asarray(measured.values, float).ravel()
+    best = [None] * len(values) if measured.at_best is None else np.asarray(measured.at_best, float).ravel()
+    premise = [None] * len(values) if measured.premise is None else np.asarray(measured.premise, bool).ravel()
+    for member, value in enumerate(values):
+        met = None if premise[member] is None else bool(premise[member])
+        yield {"member": member, "value": value, "at_best": best[member], "premise": met}
 
 
 def record_table(viewed: Any) -> pa.Table:

@@ -16,14 +16,17 @@ from tutelage.errors import unknown
 from tutelage.files import replace_folder, write_atomically
 from tutelage.lab import Store, schedule
 from tutelage.lab.arrays import parquet_bytes
+from tutelage.lab.claim_values import NAME as VALUES
 from tutelage.lab.execute import with_needs
 from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.results import Results
+from tutelage.machine import machine
 from tutelage.printing import printed
-from tutelage.studies.claims import Verdict, judge
+from tutelage.studies.claims import Verdict
 from tutelage.studies.figures import house_style
 from tutelage.studies.figures.style import Style, check_style, save
-from tutelage.studies.numbers import numbers
+from tutelage.studies.judging import judge_values
+from tutelage.studies.numbers import numbers, values_table
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find
 from tutelage.version import commit
 
@@ -38,7 +41,7 @@ class Reproduction:
     study, scale
         What was reproduced.
     folder
-        Folder with figure, numbers, claims, settings, provenance and report.
+        Folder with figure, numbers, claims, the values behind them, settings, provenance and report.
     verdicts
         One per claim and setting.
     """
@@ -130,7 +133,8 @@ def _write(
     """Draw and judge a study and write its folder whole: after a crash it is the old one or the new one."""
     folder = out / scale / study.name
     viewed = plan.view(results) if plan.view else results
-    verdicts = [verdict for claim in plan.claims for verdict in judge(claim, viewed)]
+    measured = [(claim, claim.values(viewed)) for claim in plan.claims]
+    verdicts = [verdict for claim, values in measured for verdict in judge_values(claim, values)]
     outcome = Reproduction(study, scale, folder, verdicts)
     table = numbers(plan, results, viewed)
     every = [stored[e.hash] for e in distinct_experiments({study.name: plan})]
@@ -142,6 +146,7 @@ def _write(
         write_atomically(part / "claims.json", json.dumps(outcome.claims(), indent=1))
         write_atomically(part / "settings.yaml", _settings_text(every))
         write_atomically(part / "numbers.parquet", parquet_bytes(table))
+        write_atomically(part / VALUES, parquet_bytes(values_table((c.sentence, values) for c, values in measured)))
         write_atomically(part / "provenance.json", json.dumps(provenance(every), indent=1))
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
@@ -157,11 +162,15 @@ def _settings_text(results: Sequence[Any]) -> str:
 
 
 def provenance(results: Sequence[Any]) -> dict:
-    """Version, commit, date, seconds of work, and the log line of every experiment."""
+    """Version, commit, machine, date, seconds of work, and the log line of every experiment.
+
+    The versions and the machine here are those that judged and drew; every experiment has its own.
+    """
     logs = [json.loads((r.folder / "log.jsonl").read_text().splitlines()[0]) for r in results]
     return {
         "version": tutelage.__version__,
         "commit": commit(),
+        **machine(),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(sum(line["seconds"] for line in logs), 1),
         "experiments": logs,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from tutelage.measures.registry import Axis
 from tutelage.papers import PAPERS
 from tutelage.printing import printed
 from tutelage.studies.claims import Check, Claim
+from tutelage.studies.judging import undecidable
 
 Scale = Literal["smoke", "quick", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "quick", "paper")
@@ -129,10 +131,28 @@ def study(name: str, *, paper: str, figure: str, shows: str) -> Callable[[Callab
         if known is not None and known.plan.__module__ != plan.__module__:
             raise TutelageError(f"there is a study '{name}' already: give the new one another name")
         title = (plan.__doc__ or name).strip().splitlines()[0].rstrip(".")
-        STUDIES[name] = Study(name, paper, figure, title, shows, plan)
+        STUDIES[name] = Study(name, paper, figure, title, shows, _decidable(plan))
         return STUDIES[name]
 
     return register
+
+
+def _decidable(plan: Callable[[Scale], Plan]) -> Callable[[Scale], Plan]:
+    """The same function, which does not return a plan at paper scale with a claim that its members cannot decide."""
+
+    @wraps(plan)
+    def checked(scale: Scale) -> Plan:
+        planned = plan(scale)
+        members = sum(experiment.members for experiment in planned.experiments)
+        for claim in planned.claims if scale == "paper" else ():
+            if undecidable(claim, members):
+                raise TutelageError(
+                    f"no outcome of {members} members can decide the claim '{claim.sentence}': plan more members, or "
+                    "measure a share or a mean per member instead of an outcome"
+                )
+        return planned
+
+    return checked
 
 
 def find(name: str) -> Study:

@@ -17,7 +17,7 @@ from tutelage.alignment.studies.determinants import (
     three,
 )
 from tutelage.lab import Results, Store, execute
-from tutelage.studies.claims import judge
+from tutelage.studies import judge
 from tutelage.studies.study import STUDIES
 
 

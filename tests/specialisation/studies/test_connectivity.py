@@ -17,7 +17,7 @@ from tutelage.specialisation.studies.connectivity import (
     low_on_the_path,
     second_students,
 )
-from tutelage.studies.claims import judge
+from tutelage.studies import judge
 
 
 @pytest.fixture(scope="module")

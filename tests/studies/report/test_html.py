@@ -1,8 +1,9 @@
-"""Pages that stand alone: claims first, nothing fetched from elsewhere."""
+"""Pages that stand alone: figure first, nothing fetched from elsewhere."""
 
 import io
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from matplotlib.figure import Figure
 from tutelage import TutelageError
 from tutelage.studies import Check, Claim, judge, reproduce
 from tutelage.studies.report import write_reports
-from tutelage.studies.report.html import natural_width, short
+from tutelage.studies.report.html import natural_width
+from tutelage.studies.report.words import shade_of, short
 
 
 @pytest.fixture(scope="module")
@@ -25,20 +27,34 @@ def test_a_page_for_each_study_and_one_for_all(out):
     page = write_reports(out)
     assert page == out / "report.html"
     text = page.read_text()
-    assert text.index('id="boundaries-2d"') < text.index('id="focus-shifting"')
-    assert 'id="focus-shifting"' not in (out / "smoke" / "boundaries-2d" / "report.html").read_text()
+    assert text.index('id="boundaries-2d-smoke"') < text.index('id="focus-shifting-smoke"')
+    assert 'id="focus-shifting-smoke"' not in (out / "smoke" / "boundaries-2d" / "report.html").read_text()
 
 
-def test_every_claim_and_verdict_is_on_the_page_before_the_figure(out):
+def test_the_figure_comes_first_and_every_claim_after_it(out):
     write_reports(out)
     text = (out / "smoke" / "focus-shifting" / "report.html").read_text()
     claims = json.loads((out / "smoke" / "focus-shifting" / "claims.json").read_text())
     for claim in claims:
-        assert claim["claim"] in text
-        assert text.index(claim["claim"]) < text.index("<img")
-    for verdict in ("holds", "fails", "undecided"):
-        count = sum(c["verdict"] == verdict for c in claims)
-        assert len(re.findall(rf'class="verdict {verdict}"', text)) == count
+        assert text.index("<img") < text.index(f"<h3>{claim['claim'][0].upper()}{claim['claim'][1:]}</h3>")
+
+
+def judged(out, tmp_path):
+    """The rehearsal of a study as if it were one at paper scale."""
+    folder = tmp_path / "paper" / "focus-shifting"
+    shutil.copytree(out / "smoke" / "focus-shifting", folder)
+    claims = [claim | {"scale": "paper"} for claim in json.loads((folder / "claims.json").read_text())]
+    (folder / "claims.json").write_text(json.dumps(claims))
+    return claims, write_reports(tmp_path).read_text()
+
+
+def test_every_verdict_has_a_square_and_a_row(out, tmp_path):
+    claims, text = judged(out, tmp_path)
+    assert text.count("<i class=") == len(claims)
+    for shade in {shade_of(claim) for claim in claims}:
+        count = sum(shade_of(claim) == shade for claim in claims)
+        assert len(re.findall(rf'class="verdict {shade}"', text)) == count
+        assert text.count(f'<i class="v-{shade}"') == count
 
 
 def test_the_page_fetches_nothing(out):
@@ -48,8 +64,11 @@ def test_the_page_fetches_nothing(out):
     assert text.count("data:image/png;base64,") == 2
 
 
-def test_a_smoke_run_is_called_a_rehearsal(out):
-    assert "a rehearsal of seconds" in write_reports(out).read_text()
+def test_a_smoke_run_is_called_a_rehearsal_and_carries_no_verdicts(out):
+    text = write_reports(out).read_text()
+    assert "A rehearsal of seconds" in text
+    assert "<i class=" not in text
+    assert set(re.findall(r'class="verdict ([a-z-]+)"', text)) == {"ran"}
 
 
 def test_text_from_files_is_escaped(out):

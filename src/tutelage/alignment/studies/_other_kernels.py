@@ -79,4 +79,5 @@ as_printed = Check(
     expected="<= 0",
     values=lambda e: {"Poisson kernel, r = 1/2": float(min(against_5_5().each))},
     reason="the conjecture allows no exception",
+    place="Conj. 5.5",
 )

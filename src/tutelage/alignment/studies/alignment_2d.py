@@ -139,6 +139,8 @@ on_a_teacher = Claim(
     values=lambda flow: _settled(_share(flow.angles < ALIGNED, flow.live)),
     reason="one student in twenty may still be on its way when the flow is stopped",
     possible=SHARE,
+    kind="share",
+    place="Fig. 1",
 )
 
 on_the_line_of_a_teacher = Claim(
@@ -149,6 +151,8 @@ on_the_line_of_a_teacher = Claim(
     values=lambda flow: _settled(_share(flow.line_angles < ALIGNED, flow.live)),
     reason="one student in twenty may still be on its way when the flow is stopped",
     possible=SHARE,
+    kind="share",
+    standing="own",
 )
 
 every_teacher = Claim(
@@ -158,6 +162,7 @@ every_teacher = Claim(
     values=lambda flow: _settled((flow.course.angles()[-1].amin(1) < ALIGNED).double().mean(1).numpy()),
     reason="one teacher in twenty may still lack its student when the flow is stopped",
     possible=SHARE,
+    kind="share",
 )
 
 loss_vanishes = Claim(
@@ -167,6 +172,8 @@ loss_vanishes = Claim(
     values=lambda flow: _settled(vanished(flow)),
     reason="a millionth is read as zero; one flow in twenty may still be on its way when it is stopped",
     possible=SHARE,
+    kind="outcome",
+    failure="not found",
 )
 
 

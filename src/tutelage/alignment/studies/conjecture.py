@@ -232,6 +232,7 @@ bounds_below_zero = Check(
     expected="<= 0",
     values=lambda e: {"all m": np.array(list(e.bounds.values()), float)},
     reason="a theorem has no exceptions; the conjecture for relu follows from it",
+    standing="own",
 )
 
 confirmed = Check(
@@ -240,6 +241,7 @@ confirmed = Check(
     expected=">= 1",
     values=lambda e: {"no two angles close": e.boxes["valid"]},
     reason="a proof has no exceptions and no gaps",
+    standing="own",
 )
 
 covering = Check(
@@ -249,6 +251,7 @@ covering = Check(
     expected=">= 0",
     values=lambda e: {"no two angles close": e.boxes["covered"] - (1 - 4 / 2 ** e.boxes["margin"]) ** 3},
     reason="the volume of the simplex of four gaps, each longer than the margin that the proof may leave out",
+    standing="own",
 )
 
 none_at_random = Check(
@@ -257,6 +260,7 @@ none_at_random = Check(
     expected="<= 0",
     values=lambda e: {"all m": np.array([v["positive"] + v["unsettled"] for v in e.searches.values()], float)},
     reason="a conjecture has no exceptions",
+    place="Conj. 5.5",
 )
 
 none_uphill = Check(
@@ -270,4 +274,5 @@ none_uphill = Check(
         for distance in DISTANCES
     },
     reason="below zero by more than the numerical error",
+    standing="own",
 )

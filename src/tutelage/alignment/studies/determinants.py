@@ -206,6 +206,7 @@ never_positive = Check(
     expected="<= 0",
     values=lambda angle_sets: {s.label: float((~s.signs.nonpositive & ~s.signs.degenerate).sum()) for s in angle_sets},
     reason="the conjecture allows no exception",
+    place="Conj. 5.5",
 )
 
 definite = Check(
@@ -225,6 +226,8 @@ never_positive_at_random = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.0001,
+    kind="outcome",
+    place="Conj. 5.5",
 )
 
 definite_at_random = Claim(
@@ -236,6 +239,7 @@ definite_at_random = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.0001,
+    kind="outcome",
 )
 
 a_potential = Claim(
@@ -253,4 +257,5 @@ a_potential = Claim(
         )
         for s in angle_sets
     },
+    standing="own",
 )

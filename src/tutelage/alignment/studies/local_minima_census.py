@@ -156,6 +156,8 @@ one_teacher = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    kind="share",
+    place="Thm 3.1",
 )
 
 
@@ -173,6 +175,8 @@ wider_is_better = Claim(
     values=_advantage,
     reason=DIRECTION,
     possible=SIGNED,
+    kind="outcome",
+    standing="own",
 )
 
 minima_not_saddles = Claim(
@@ -183,4 +187,6 @@ minima_not_saddles = Claim(
     values=lambda censuses: {c.label: np.where(np.isin(c.kind, (1, 2)), c.kind == 1, np.nan) for c in censuses},
     reason="'not in saddles' is read as at most one in ten",
     possible=SHARE,
+    kind="outcome",
+    standing="own",
 )

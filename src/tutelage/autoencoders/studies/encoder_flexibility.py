@@ -99,6 +99,7 @@ better = Claim(
     expected="> 0",
     values=lambda encoders: _less(encoders, "off"),
     reason=DIRECTION,
+    place="Fig. 4.2",
 )
 
 sharper = Claim(
@@ -107,4 +108,5 @@ sharper = Claim(
     expected="> 0",
     values=lambda encoders: _less(encoders, "sharpness"),
     reason=DIRECTION,
+    place="Fig. 4.2",
 )

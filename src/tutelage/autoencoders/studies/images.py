@@ -223,6 +223,7 @@ not_chosen = Claim(
     expected="> 1",
     values=lambda e: {"VAEs": e.values(GREY, "VAE", lower) - e.values(BITS, "VAE", upper)},
     reason="one nat is a factor of e in the number of codes that can be told apart",
+    standing="own",
 )
 
 nearly_empty = Claim(
@@ -250,6 +251,7 @@ probe_grows = Claim(
     expected="> 0",
     values=lambda e: rises(e, accuracy),
     reason=DIRECTION,
+    standing="own",
 )
 
 reconstruction_grows = Claim(
@@ -258,6 +260,7 @@ reconstruction_grows = Claim(
     expected="> 0",
     values=lambda e: rises(e, reconstruction),
     reason=DIRECTION,
+    standing="own",
 )
 
 same_probe = Claim(
@@ -267,6 +270,7 @@ same_probe = Claim(
     values=lambda e: {name: np.abs(v) for name, v in beside_beta(e, accuracy).items()},
     reason="five points are half of what guessing one of ten classes has",
     possible=(0.0, np.inf),
+    standing="own",
 )
 
 same_reconstruction = Claim(
@@ -276,6 +280,7 @@ same_reconstruction = Claim(
     values=lambda e: {name: np.abs(v) for name, v in beside_beta(e, reconstruction).items()},
     reason="one nat is a factor of e in the likelihood of an image",
     possible=(0.0, np.inf),
+    standing="own",
 )
 
 held_estimate = Claim(
@@ -284,4 +289,5 @@ held_estimate = Claim(
     expected="> 0",
     values=lambda e: {f"{GREY} decoder, M = {m:g}": e.values(GREY, f"M = {m:g}", lower) - m for m in e.targets(GREY)},
     reason=DIRECTION,
+    standing="own",
 )

@@ -181,6 +181,7 @@ fidelity = Claim(
     values=lambda spoken: spoken.at_most("words"),
     reason="three reconstructions printed in the paper keep 0.52 of the words, so about half is asked for",
     possible=SHARE,
+    kind="share",
 )
 
 grammatical = Claim(
@@ -193,6 +194,7 @@ grammatical = Claim(
     },
     reason=MOST,
     possible=SHARE,
+    kind="share",
 )
 
 

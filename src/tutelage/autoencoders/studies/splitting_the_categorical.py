@@ -81,6 +81,7 @@ collapse = Claim(
     values=TrainedAutoencoders.collapse,
     reason="a fiftieth of a nat is read as no information",
     possible=(0.0, np.inf),
+    place="Fig. 4.3",
 )
 
 any_information = Claim(
@@ -90,6 +91,8 @@ any_information = Claim(
     values=TrainedAutoencoders.misses,
     reason="a tenth of the distance of 0.5 nats between two amounts that are asked for",
     possible=(0.0, np.inf),
+    place="Fig. 4.3",
+    failure="not found",
 )
 
 towards_determinism = Claim(
@@ -98,6 +101,7 @@ towards_determinism = Claim(
     expected="> 0",
     values=lambda toys: toys.steps_between(toys.information),
     reason=DIRECTION,
+    place="Fig. 4.3",
 )
 
 nearly_deterministic = Claim(
@@ -107,4 +111,5 @@ nearly_deterministic = Claim(
     values=lambda toys: {name(MOST): toys.of(certainty(toys))[name(MOST)]},
     reason="nine of ten is read as nearly deterministic; independence gives one of ten",
     possible=SHARE,
+    place="Fig. 4.3",
 )

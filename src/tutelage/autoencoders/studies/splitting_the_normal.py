@@ -82,6 +82,7 @@ collapse = Claim(
     values=TrainedAutoencoders.collapse,
     reason="a fiftieth of a nat is read as no information",
     possible=(0.0, np.inf),
+    place="Fig. 4.3",
 )
 
 any_information = Claim(
@@ -91,6 +92,8 @@ any_information = Claim(
     values=TrainedAutoencoders.misses,
     reason="an eighth of the distance of 0.4 nats between two amounts that are asked for",
     possible=(0.0, np.inf),
+    place="Fig. 4.3",
+    failure="not found",
 )
 
 more_peaked = Claim(
@@ -99,6 +102,7 @@ more_peaked = Claim(
     expected="< 0",
     values=lambda toys: toys.steps_between(deviations(toys)),
     reason=DIRECTION,
+    place="Fig. 4.3",
 )
 
 same_likelihood = Claim(

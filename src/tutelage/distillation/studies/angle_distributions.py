@@ -145,6 +145,7 @@ as_said = Claim(
     values=lambda e: {"all distributions, which transform the same draws": e["task A"].distance},
     reason="the mean is 0.869 where p is the distribution, and grows like sqrt(N) where it is not",
     possible=(0.0, np.inf),
+    standing="own",
 )
 
 decreases = Check(
@@ -153,6 +154,7 @@ decreases = Check(
     expected="> 0.5",
     values=lambda e: {name: _p(e, "task C", math.pi / 4) - _p(e, name, math.pi / 4) for name in ("task A", "task B")},
     reason="half of the range of a probability",
+    place="Fig. 5.2",
 )
 
 margin = Check(
@@ -161,6 +163,7 @@ margin = Check(
     expected="<= 0",
     values=lambda e: {name: _p(e, name, math.radians(60.001)) for name in ("task B", "large margin")},
     reason="a margin holds no input",
+    standing="own",
 )
 
 no_margin = Check(
@@ -169,6 +172,7 @@ no_margin = Check(
     expected="> 0",
     values=lambda e: {name: _p(e, name, NEAR) for name in ("kappa = 1", "kappa = 2")},
     reason=DIRECTION,
+    standing="own",
 )
 
 thin = Check(
@@ -177,6 +181,7 @@ thin = Check(
     expected="< 0.2",
     values=lambda e: {"kappa = 2": _p(e, "kappa = 2", NEAR) / _p(e, "kappa = 1", NEAR)},
     reason="'few' is read as a fifth",
+    standing="own",
 )
 
 easier = Claim(
@@ -187,6 +192,7 @@ easier = Claim(
     values=lambda e: {f"{a} to {b}": _risk(e, a) - _risk(e, b) for a, b in pairwise(BY_DECREASE)},
     reason=DIRECTION,
     possible=SIGNED,
+    place="Fig. 5.1",
 )
 
 

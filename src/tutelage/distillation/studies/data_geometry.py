@@ -169,6 +169,7 @@ trend = Claim(
     values=lambda degrees: {"all": np.array([_rank_correlation(degrees, s) for s in range(len(degrees[0].risk))])},
     reason="a rank correlation of -0.9 allows a few exchanges of neighbours among the values of kappa",
     possible=SIGNED,
+    place="Fig. 5.3",
 )
 
 below_corollary = Claim(
@@ -179,6 +180,7 @@ below_corollary = Claim(
         f"{d.kappa:g}": Measured(d.risk - d.corollary, baseline=GUESSING - d.corollary) for d in degrees
     },
     reason="the bound of the statement itself; where it is above the 1/2 of guessing, guessing meets it too",
+    place="Cor. 5.2",
 )
 
 below_theorem = Claim(
@@ -189,6 +191,7 @@ below_theorem = Claim(
         f"{d.kappa:g}": Measured(d.risk - d.theorem, baseline=GUESSING - d.theorem) for d in degrees
     },
     reason="the bound of the statement itself; where it is above the 1/2 of guessing, guessing meets it too",
+    place="Thm 5.3",
 )
 
 found_by_training = Check(
@@ -206,6 +209,7 @@ not_above = Claim(
     values=lambda degrees: {f"{d.kappa:g}": _counted_less_exact(d, 1.0) for d in degrees},
     reason="the two points of the sentence: a fiftieth of the risks' range from 0 to 1",
     possible=SIGNED,
+    standing="own",
 )
 
 not_below = Claim(
@@ -215,6 +219,7 @@ not_below = Claim(
     values=lambda degrees: {f"{d.kappa:g}": _counted_less_exact(d, 0.0) for d in degrees},
     reason="the same two points, downwards",
     possible=SIGNED,
+    standing="own",
 )
 
 

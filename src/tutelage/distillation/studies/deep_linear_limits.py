@@ -183,6 +183,7 @@ within = Claim(
     reason="the radius of the theorem itself",
     about="every",
     possible=(0.0, np.inf),
+    place="Thm 5.2",
 )
 
 at_limit = Check(
@@ -191,6 +192,7 @@ at_limit = Check(
     expected="< 0.00001",
     values=lambda e: {_name(end): end.off for end in e.ends},
     reason="the tolerance of the integrated flow",
+    standing="own",
 )
 
 at_teacher = Check(
@@ -199,6 +201,7 @@ at_teacher = Check(
     expected="< 0.00001",
     values=lambda e: {_name(end): end.many for end in e.ends},
     reason="the tolerance of the integrated flow",
+    place="Thm 5.2",
 )
 
 smaller_is_closer = Claim(
@@ -207,6 +210,7 @@ smaller_is_closer = Claim(
     expected="> 0",
     values=lambda e: {_name(b): a.reached / b.reached - 1 for a, b in pairwise(e.ends) if a.layers == b.layers},
     reason=DIRECTION,
+    place="sec. 5.3",
 )
 
 deeper_is_farther = Claim(
@@ -231,4 +235,6 @@ a_sign_will_do = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.01,
+    kind="share",
+    place="sec. 5.3, after Thm 5.2",
 )

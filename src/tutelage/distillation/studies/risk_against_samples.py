@@ -191,6 +191,7 @@ perfect = Check(
     expected="< 0.000000000001",
     values=lambda e: {name: c.risk[c.dimension - 1 :].max(0) for name, c in e.items()},
     reason="rounding in double precision: d inputs determine the teacher",
+    place="Thm 5.3",
 )
 
 held = Claim(
@@ -199,6 +200,7 @@ held = Claim(
     expected="< 0",
     values=lambda e: {f"{name}; {b}": _closest(c.risk, v) for name, c in e.items() for b, v in c.bounds.items()},
     reason="the bound of the statement itself; where it is above the 1/2 of guessing, guessing meets it too",
+    place="Thm 5.3",
 )
 
 deep_held = Claim(
@@ -208,6 +210,7 @@ deep_held = Claim(
     expected="< 0",
     values=lambda e: {name: _closest(c.deep, c.deep_bound) for name, c in e.items()},
     reason="the bound of the theorem itself; where it is above the 1/2 of guessing, guessing meets it too",
+    place="Thm D.4",
 )
 
 meaningful = Check(

@@ -172,6 +172,8 @@ always = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.01,
+    kind="outcome",
+    place="sec. 5.4",
 )
 
 never_worse = Claim(
@@ -183,6 +185,8 @@ never_worse = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.01,
+    kind="outcome",
+    place="sec. 5.4",
 )
 
 not_hard = Claim(
@@ -192,6 +196,8 @@ not_hard = Claim(
     values=lambda e: {name: e[name].worse[READINGS[0]] for name in HARD},
     reason="a property that fails once in a hundred sets is lacking",
     possible=SHARE,
+    kind="outcome",
+    place="sec. 5.4",
 )
 
 lowest = Claim(
@@ -210,6 +216,7 @@ negative = Claim(
     values=lambda e: {f"{reading}; {hard}": correlation(e, hard, reading) for reading in READINGS for hard in HARD},
     reason=DIRECTION,
     possible=SIGNED,
+    place="Fig. 5.5",
 )
 
 more_bias_helps = Claim(
@@ -223,6 +230,7 @@ more_bias_helps = Claim(
     },
     reason=DIRECTION,
     possible=SIGNED,
+    kind="outcome",
 )
 
 more_bias_less_risk = Claim(
@@ -232,4 +240,5 @@ more_bias_less_risk = Claim(
     values=lambda e: {a: e[b].risk - e[a].risk for a, b in pairwise(WEAKENED)},
     reason=DIRECTION,
     possible=SIGNED,
+    place="Fig. 5.5",
 )

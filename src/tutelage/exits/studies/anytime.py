@@ -86,4 +86,5 @@ more_is_better = Claim(
         if (n, method.name) in e.runs
     },
     reason=DIRECTION,
+    standing="own",
 )

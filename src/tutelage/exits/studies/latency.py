@@ -134,6 +134,7 @@ ensemble_costs = Claim(
     values=lambda e: {name: anytime[:, -1] / budget[:, -1] for name, (budget, anytime) in e.times.items()},
     reason="an ensemble contains its last exit: without a cost of its own the ratio would be 1",
     possible=(0.0, np.inf),
+    standing="own",
 )
 
 later_costs_alone = Claim(
@@ -143,6 +144,7 @@ later_costs_alone = Claim(
     values=lambda e: {name: _rank(budget) for name, (budget, _) in e.times.items()},
     reason="a rank correlation of 0.9 allows one exchange of neighbours among five exits",
     possible=SIGNED,
+    standing="own",
 )
 
 later_costs_together = Claim(
@@ -152,4 +154,5 @@ later_costs_together = Claim(
     values=lambda e: {name: _rank(anytime) for name, (_, anytime) in e.times.items()},
     reason="a rank correlation of 0.9 allows one exchange of neighbours among five exits",
     possible=SIGNED,
+    standing="own",
 )

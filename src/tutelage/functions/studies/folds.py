@@ -214,6 +214,8 @@ all_are_seen = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    kind="share",
+    place="Lemma 2.1",
 )
 
 none_elsewhere = Claim(
@@ -225,6 +227,8 @@ none_elsewhere = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    kind="share",
+    place="Lemma A.15",
 )
 
 some_are_hidden = Claim(
@@ -235,6 +239,8 @@ some_are_hidden = Claim(
     values=lambda folds: {k: 1 - v for k, v in _by_setting(folds, "seen", ("not transparent",)).items()},
     reason="'some' is read as one facet in a hundred",
     possible=SHARE,
+    kind="share",
+    standing="own",
 )
 
 order_is_bounded = Claim(
@@ -248,6 +254,7 @@ order_is_bounded = Claim(
     reason="the lemma allows no exception",
     about="every",
     exceptions=0.05,
+    place="Lemma 2.2",
 )
 
 paths_tell_layers = Claim(
@@ -260,6 +267,8 @@ paths_tell_layers = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    kind="share",
+    place="Lemma 2.3",
 )
 
 bends_tell_layers = Claim(
@@ -272,6 +281,8 @@ bends_tell_layers = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    kind="share",
+    standing="own",
 )
 
 sorted_too_low = Check(
@@ -281,6 +292,7 @@ sorted_too_low = Check(
     expected="> 0",
     values=lambda folds: {k: v.max() for k, v in _by_setting(folds, "too_low", ("transparent",)).items()},
     reason="the sentence says that it can happen, which one network shows",
+    place="Fig. 2.3",
 )
 
 all_are_told = Claim(
@@ -293,4 +305,6 @@ all_are_told = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    kind="share",
+    place="Lemma 2.4",
 )

@@ -276,6 +276,8 @@ general = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    place="Lemmas A.10 to A.12",
+    failure="not found",
 )
 
 not_without_biases = Claim(
@@ -288,6 +290,7 @@ not_without_biases = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    kind="outcome",
 )
 
 closed_without_biases = Claim(
@@ -299,6 +302,7 @@ closed_without_biases = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    kind="outcome",
 )
 
 seldom = Claim(
@@ -309,6 +313,8 @@ seldom = Claim(
     values=lambda groups: _random(groups, "identifiable", lambda s: s.hidden > 1 and s.bias > 0),
     reason="'seldom' is read as fewer than one in ten",
     possible=SHARE,
+    kind="outcome",
+    place="sec. 2.6",
 )
 
 rarer_with_depth = Claim(
@@ -325,8 +331,7 @@ rarer_with_depth = Claim(
         and deep.widths[0] == flat.widths[0] and (deep.hidden, flat.hidden) == (3, 1)
     },
 reason="'most' is read as more than half",
-possible=SHARE,
-)  # fmt: skip
+possible=SHARE, kind="outcome", standing="own")  # fmt: skip
 
 
 def _alike(start: JudgedNetworks, end: JudgedNetworks) -> Measured:
@@ -349,6 +354,9 @@ learnt_alike = Claim(
     reason="a student is its teacher's function only up to the loss, so that one in ten may differ; where students "
     "agree with their teachers before training already, agreement shows nothing",
     possible=SHARE,
+    kind="outcome",
+    standing="own",
+    failure="premise not met",
 )
 
 by_training = Claim(
@@ -363,5 +371,4 @@ by_training = Claim(
         and end.kind == "students of identifiable teachers, end," and start.widths == end.widths
     },
 reason=DIRECTION,
-possible=SIGNED,
-)  # fmt: skip
+possible=SIGNED, kind="outcome", standing="own")  # fmt: skip

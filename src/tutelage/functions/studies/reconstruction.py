@@ -213,6 +213,8 @@ exact = Claim(
     values=lambda networks: _of(networks, "identifiable", lambda s: np.log10(s.error), lambda s: s.label),
     reason="1e-10 is far above rounding in double precision and far below the error of a wrong weight",
     about="every",
+    place="Thm 2.1",
+    failure="not found",
 )
 
 typical = Claim(
@@ -222,6 +224,9 @@ typical = Claim(
     values=lambda networks: _of(networks, "random", lambda s: float(s.error < 1e-9), lambda s: s.label),
     reason="'as well' is read as more often than not",
     possible=SHARE,
+    kind="outcome",
+    standing="own",
+    failure="not found",
 )
 
 proportional = Claim(
@@ -233,6 +238,8 @@ proportional = Claim(
     ),
     reason="the hundredfold of the sentence",
     about="every",
+    standing="own",
+    failure="not found",
 )
 
 enough_lines = Claim(
@@ -244,4 +251,7 @@ enough_lines = Claim(
     ),
     reason="'tell' is read as more often than not",
     possible=SHARE,
+    kind="outcome",
+    standing="own",
+    failure="not found",
 )

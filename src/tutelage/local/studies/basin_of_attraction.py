@@ -253,6 +253,9 @@ arrive_below_1 = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    kind="outcome",
+    standing="own",
+    failure="not found",
 )
 
 
@@ -268,6 +271,7 @@ far_above_the_promise = Check(
     expected="> 50",
     values=_gap,
     reason="'astronomically small': fifty orders of magnitude are out of reach of any sharper constant",
+    standing="own",
 )
 
 direction_works = Claim(
@@ -278,6 +282,9 @@ direction_works = Claim(
     values=lambda result: _rates(result.starts, lambda f: f.ratio >= 1, 0.3),
     reason="one exception in a hundred; the lemma itself is about losses below eps_0, which no start of the study has",
     possible=SHARE,
+    kind="outcome",
+    standing="own",
+    failure="premise not met",
 )
 
 searched_arrive = Claim(
@@ -287,4 +294,7 @@ searched_arrive = Claim(
     values=lambda result: {f.label: (f.end <= ARRIVED).astype(float) for f in result.searched},
     reason="nine of ten",
     possible=SHARE,
+    kind="outcome",
+    standing="own",
+    failure="not found",
 )

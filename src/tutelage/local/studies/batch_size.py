@@ -196,6 +196,7 @@ same_end = Claim(
     values=_gaps,
     reason="a tenth of a decade, a factor of 1.26, is read as hardly",
     possible=(0.0, np.inf),
+    place="Thm 6",
 )
 
 arrives = Claim(
@@ -207,6 +208,9 @@ arrives = Claim(
     },
     reason="the theorem promises convergence with high probability, which is read as four of five",
     possible=SHARE,
+    kind="outcome",
+    place="Thm 6",
+    failure="not found",
 )
 
 one_over_n = Claim(
@@ -216,6 +220,7 @@ one_over_n = Claim(
     values=lambda result: {"at the start": np.abs(powers(np.array(result.batches), result.noise) + 1)},
     reason="a tenth of the power",
     possible=(0.0, np.inf),
+    place="Lemma F.1",
 )
 
 under_the_bound = Claim(
@@ -227,6 +232,7 @@ under_the_bound = Claim(
     about="every",
     possible=(0.0, np.inf),
     exceptions=0.15,
+    place="Lemma F.1",
 )
 
 noise_vanishes = Claim(
@@ -237,4 +243,5 @@ noise_vanishes = Claim(
         "on the way": powers(result.losses[0][result.places], result.along),
     },
     reason="four fifths of the power 1 that labels without noise give",
+    standing="own",
 )

@@ -182,6 +182,7 @@ linear = Claim(
     values=lambda courses: _named(courses, [ONE, EQUAL], _straight),
     reason="a straight line up to one hundredth of the variance",
     possible=SHARE,
+    standing="own",
 )
 
 
@@ -196,6 +197,7 @@ third_power = Claim(
     values=lambda courses: _named(courses, [PAIR], lambda c: np.abs(_power(c) + 3)),
     reason="a tenth of the power, less than the distance to the next one",
     possible=(0.0, np.inf),
+    standing="own",
 )
 
 second_power = Claim(
@@ -205,6 +207,7 @@ second_power = Claim(
     values=lambda courses: _named(courses, [ACROSS], lambda c: np.abs(_power(c) + 2)),
     reason="a tenth of the power, less than the distance to the next one",
     possible=(0.0, np.inf),
+    standing="own",
 )
 
 at_least_1_over_t = Claim(
@@ -214,6 +217,7 @@ at_least_1_over_t = Claim(
     values=lambda courses: _named(courses, [PAIR, ACROSS, MORE], _power),
     reason="the exponent of the theorem",
     about="every",
+    place="Thm 4",
 )
 
 
@@ -230,6 +234,7 @@ under_the_bound = Claim(
     reason="the bound of the theorem; a path shows 0 or 1",
     about="every",
     possible=SHARE,
+    kind="outcome",
 )
 
 
@@ -246,6 +251,7 @@ falls = Claim(
     reason="the sentence allows no rise",
     about="every",
     possible=SHARE,
+    kind="share",
 )
 
 
@@ -268,4 +274,5 @@ exponents = Claim(
     values=_exponents,
     reason="smaller than the distances between 1/2, 2/3 and 3/4",
     possible=(0.0, np.inf),
+    standing="own",
 )

@@ -191,6 +191,7 @@ falls_with_width = Claim(
     expected="< -1",
     values=_falling,
     reason="the exponent of the statement",
+    place="Thm 5",
 )
 
 covered = Claim(
@@ -205,6 +206,7 @@ covered = Claim(
     reason="the bound of the lemma itself; where no student at all meets it too, it says nothing",
     about="every",
     possible=(0.0, np.inf),
+    place="Lemma E.1",
 )
 
 
@@ -221,6 +223,7 @@ subspace_helps = Claim(
     expected="> 1",
     values=_advantage,
     reason="'far fewer' is read as a tenth of the loss",
+    place="Thm 5",
 )
 
 
@@ -235,6 +238,7 @@ falls_with_samples = Claim(
     expected="< -0.5",
     values=_by_samples,
     reason="the exponent of the statement",
+    place="Thm 5",
 )
 
 
@@ -252,6 +256,9 @@ arrives = Claim(
     values=_arrived,
     reason="nine of ten",
     possible=SHARE,
+    kind="outcome",
+    place="Thm 5",
+    failure="not found",
 )
 
 
@@ -269,4 +276,6 @@ all_live_arrive = Claim(
     values=_as_live,
     reason="nine of ten",
     possible=SHARE,
+    kind="outcome",
+    standing="own",
 )

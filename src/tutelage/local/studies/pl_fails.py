@@ -190,6 +190,7 @@ cube = Claim(
     values=lambda curves: _off(_loss_powers(curves, True), 3),
     reason="a twentieth of the power, less than the distance to the next one",
     possible=(0.0, np.inf),
+    place="Claim 2",
 )
 
 
@@ -206,6 +207,7 @@ constant = Check(
     expected="< 0.01",
     values=_limits,
     reason="one hundredth: the correction at these angles is of the order of the angle",
+    standing="own",
 )
 
 kept_by_one = Claim(
@@ -215,6 +217,7 @@ kept_by_one = Claim(
     values=lambda curves: _off(_powers(curves, False, lambda curve: curve.gradient**2 / curve.loss), 0),
     reason="a twentieth of the power",
     possible=(0.0, np.inf),
+    place="sec. 2",
 )
 
 lost_by_two = Claim(
@@ -223,6 +226,7 @@ lost_by_two = Claim(
     expected="> 0.9",
     values=lambda curves: _powers(curves, True, lambda curve: curve.gradient**2 / curve.loss),
     reason="a power of 1 is expected, and nine tenths of it asked for",
+    place="Claim 2",
 )
 
 exponent_1_holds = Claim(
@@ -233,4 +237,5 @@ exponent_1_holds = Claim(
     reason="the constant of the proof",
     about="every",
     possible=(0.0, np.inf),
+    place="Thm 3",
 )

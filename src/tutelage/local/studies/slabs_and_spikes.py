@@ -213,6 +213,7 @@ spikes_up = Claim(
     reason="the statement allows no exception; -1e-12 is rounding",
     about="every",
     possible=SHARE,
+    place="Fig. 4",
 )
 
 
@@ -224,6 +225,7 @@ spike_width = Claim(
     reason="the spacing of the points on the circle",
     about="every",
     possible=(0.0, np.inf),
+    place="Fig. 4",
 )
 
 
@@ -235,6 +237,7 @@ spike_height = Claim(
     reason="the factor of the formula, up to rounding",
     about="every",
     possible=(0.0, np.inf),
+    place="Fig. 4",
 )
 
 
@@ -246,6 +249,7 @@ flat_part = Claim(
     reason="the bound of the lemma itself",
     about="every",
     possible=(0.0, np.inf),
+    place="Lemma C.2",
 )
 
 
@@ -260,6 +264,7 @@ falling = Check(
     expected="<= 0",
     values=_rising,
     reason="the lemma allows no rise",
+    place="Lemma 8",
 )
 
 
@@ -276,6 +281,7 @@ bounds_hold = Claim(
     reason="a lower bound has no exceptions",
     about="every",
     possible=SHARE,
+    kind="outcome",
 )
 
 pair_seen = Check(
@@ -284,4 +290,5 @@ pair_seen = Check(
     expected="< 0.01",
     values=lambda result: {"pair": np.abs(result.pairs - 0.2)},
     reason="a fifth to two digits",
+    standing="own",
 )

@@ -144,6 +144,7 @@ lazy_stands = Claim(
     values=lambda regimes: _of(regimes, ["lazy"], lambda r: np.median(r.displacements, axis=1)),
     reason="one hundredth of their length is read as barely",
     possible=(0.0, np.inf),
+    place="sec. 1",
 )
 
 lazy_is_off = Claim(
@@ -162,6 +163,7 @@ mean_field_moves = Claim(
     values=lambda regimes: _of(regimes, ["mean field"], lambda r: np.median(r.displacements, axis=1)),
     reason="further than their own length is read as far",
     possible=(0.0, np.inf),
+    place="sec. 1",
 )
 
 loss_vanishes = Claim(

@@ -222,6 +222,7 @@ above_the_proof = Claim(
     reason="the constant of the proof",
     about="every",
     possible=(0.0, np.inf),
+    place="Thm 3",
 )
 
 
@@ -271,6 +272,7 @@ falls = Claim(
     reason="the sentence allows no rise",
     about="every",
     possible=SHARE,
+    kind="share",
 )
 
 worst_found = Claim(
@@ -281,6 +283,8 @@ worst_found = Claim(
     reason="the constant of the proof; a start shows 0 or 1",
     about="every",
     possible=SHARE,
+    kind="outcome",
+    place="Thm 3",
 )
 
 
@@ -299,4 +303,5 @@ worst_flat = Claim(
     expected="> -0.18",
     values=_worst_ratio,
     reason="a fall by less than a third, of which -0.18 is the logarithm, while the width grows fourfold",
+    standing="own",
 )

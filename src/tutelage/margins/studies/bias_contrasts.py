@@ -238,6 +238,7 @@ from_near_zero = Claim(
     values=lambda e: {f"{size:g}": networks.left_at(TIMES[-1]) for size, networks in e.starts.items() if size <= 0.1},
     reason="a tenth of the norm",
     possible=(0.0, np.inf),
+    place="Thm 3.1",
 )
 
 not_from_afar = Claim(
@@ -247,6 +248,7 @@ not_from_afar = Claim(
     values=lambda e: {f"{size:g}": networks.left_at(TIMES[-1]) for size, networks in e.starts.items() if size >= 10},
     reason="a tenth of the norm, as for small starts",
     possible=(0.0, np.inf),
+    standing="own",
 )
 
 two_units = Claim(
@@ -270,6 +272,7 @@ more_elsewhere = Claim(
     },
     reason="more than two, half way to three",
     possible=(0.0, np.inf),
+    place="sec. 3.5",
 )
 
 not_merely_separable = Claim(
@@ -287,6 +290,7 @@ other_tails = Claim(
     expected="> 0.05",
     values=lambda e: {"polynomial": e.losses["polynomial"].left_at(COMMON) - e.losses["logistic"].left_at(COMMON)},
     reason="half of the tenth that is read as arrived",
+    standing="own",
 )
 
 
@@ -302,6 +306,7 @@ def _alive(units: int) -> Claim:
         values=lambda e: {f"p = {units}": _width(e, units).both_empty},
         reason="the probability of the statement itself",
         possible=SHARE,
+        kind="outcome",
     )
 
 
@@ -313,4 +318,6 @@ def _empty(units: int) -> Claim:
         values=lambda e: {f"p = {units}": _width(e, units).one_empty},
         reason="the probability that the statement gives to no unit at all",
         possible=SHARE,
+        kind="outcome",
+        standing="own",
     )

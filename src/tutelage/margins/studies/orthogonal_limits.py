@@ -225,6 +225,8 @@ grouped = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    kind="share",
+    place="Lemma 3.1",
 )
 
 absorbing = Claim(
@@ -236,6 +238,8 @@ absorbing = Claim(
     about="every",
     possible=SHARE,
     exceptions=0.05,
+    kind="share",
+    place="Lemma 3.3",
 )
 
 first_phase = Claim(
@@ -245,6 +249,7 @@ first_phase = Claim(
     expected="> 0",
     values=lambda nearings: {nearing.case.name: nearing.at_settled() for nearing in nearings},
     reason=DIRECTION,
+    place="sec. 3.3",
 )
 
 second_phase = Claim(
@@ -254,6 +259,7 @@ second_phase = Claim(
     expected="> 0",
     values=lambda nearings: {nearing.case.name: (nearing.max_margin - nearing.class_sum)[-1] for nearing in nearings},
     reason=DIRECTION,
+    place="sec. 3.3",
 )
 
 theorem = Claim(
@@ -267,6 +273,7 @@ theorem = Claim(
     },
     reason="a tenth of the norm; the approach is logarithmic in time",
     possible=(0.0, np.inf),
+    place="Thm 3.1",
 )
 
 
@@ -288,6 +295,7 @@ like_one_over_log = Claim(
     values=lambda nearings: _halving(nearings, True),
     reason="between the 0.5 of 1/log t and the 0.71 of its root",
     possible=(0.0, np.inf),
+    standing="own",
 )
 
 no_faster = Claim(
@@ -297,6 +305,7 @@ no_faster = Claim(
     values=lambda nearings: _halving(nearings, True),
     reason="between the 0.5 of 1/log t and the 0.25 of its square, at the power 1.5",
     possible=(0.0, np.inf),
+    standing="own",
 )
 
 like_the_root = Claim(
@@ -306,6 +315,7 @@ like_the_root = Claim(
     values=lambda nearings: _halving(nearings, False),
     reason="between the 0.5 of 1/log t and the 0.71 of its root",
     possible=(0.0, np.inf),
+    standing="own",
 )
 
 still_closes = Claim(
@@ -315,6 +325,7 @@ still_closes = Claim(
     values=lambda nearings: _halving(nearings, False),
     reason="between the 0.71 of 1/sqrt(log t) and the 1 of what does not close, at the power 1/4",
     possible=(0.0, np.inf),
+    standing="own",
 )
 
 sharper = Claim(
@@ -327,4 +338,5 @@ sharper = Claim(
     },
     reason="a twentieth of the limit; the approach is logarithmic in time",
     possible=(0.0, np.inf),
+    place="Lemma B.6",
 )

@@ -312,6 +312,8 @@ to_the_right = Claim(
     values=lambda result: {name: v[:, 1:].min(1) for name, v in _last(result, "ahead", "train").items()},
     reason="nine of ten pairs",
     possible=SHARE,
+    kind="share",
+    place="Fig. 3.3",
 )
 
 gap_grows = Claim(
@@ -325,6 +327,7 @@ gap_grows = Claim(
     },
     reason=STRONG,
     possible=SIGNED,
+    place="Fig. 3.3",
 )
 
 cross_class = Claim(
@@ -336,6 +339,8 @@ cross_class = Claim(
     },
     reason="one pair in a hundred",
     possible=SHARE,
+    kind="share",
+    place="Fig. 3.3",
 )
 
 same_class = Claim(
@@ -347,6 +352,8 @@ same_class = Claim(
     },
     reason="one pair in a hundred",
     possible=SHARE,
+    kind="share",
+    place="Fig. 3.3",
 )
 
 more_than_two = Claim(
@@ -357,4 +364,5 @@ more_than_two = Claim(
     reason="half way between the two of orthogonally separable data and the five of the sentence",
     possible=(1.0, 10.0),
     published="about five or ten, read off Fig. 3.4a",
+    place="Fig. 3.4",
 )

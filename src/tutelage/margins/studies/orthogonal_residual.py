@@ -58,6 +58,7 @@ rank_two = Claim(
     values=lambda networks: {f"layer {layer + 1}": networks.gap()[:, layer] for layer in range(LAYERS - 1)},
     reason="'non-zero' needs the others to be effectively zero, which is read as a tenth",
     possible=SHARE,
+    place="Fig. 3.2",
 )
 
 high = Claim(
@@ -68,6 +69,8 @@ high = Claim(
     values=lambda networks: {"units": networks.high(), "by norm": networks.high(True)},
     reason=MOST,
     possible=SHARE,
+    kind="share",
+    place="Fig. 3.2",
 )
 
 beyond_the_sum = Claim(

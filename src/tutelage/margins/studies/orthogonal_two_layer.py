@@ -88,6 +88,7 @@ rank_two = Claim(
     values=lambda runs: {"first layer": as_in_the_paper(runs).gap()[:, 0]},
     reason="'non-zero' needs the others to be effectively zero, which is read as a tenth",
     possible=SHARE,
+    place="Fig. 3.1",
 )
 
 most_are_high = Claim(
@@ -101,6 +102,8 @@ most_are_high = Claim(
     },
     reason=MOST,
     possible=SHARE,
+    kind="share",
+    place="Fig. 3.1",
 )
 
 beyond_the_sum = Claim(

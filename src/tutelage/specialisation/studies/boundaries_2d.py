@@ -161,6 +161,7 @@ unaligned_vanish = Claim(
     reason="a tenth of the largest fan-out is read as zero; the sentence speaks of all such students",
     about="every",
     possible=(0.0, np.inf),
+    failure="premise not met",
 )
 
 unaligned_in_the_data_vanish = Claim(
@@ -173,6 +174,7 @@ unaligned_in_the_data_vanish = Claim(
     reason="a tenth of the largest fan-out is read as zero; the sentence speaks of all such students",
     about="every",
     possible=(0.0, np.inf),
+    failure="premise not met",
 )
 
 teachers_found = Claim(
@@ -183,4 +185,6 @@ teachers_found = Claim(
     reason="the sentence says every teacher boundary",
     about="every",
     possible=SHARE,
+    kind="share",
+    failure="not found",
 )

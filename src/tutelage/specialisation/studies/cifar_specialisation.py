@@ -292,6 +292,7 @@ wider_specialises = Claim(
     expected="> 0",
     values=lambda e: {f"layer {layer + 1}": _gain(e, layer) for layer in _layers(e)},
     reason=DIRECTION,
+    place="Fig. 10",
 )
 
 wider_generalises = Claim(
@@ -301,6 +302,7 @@ wider_generalises = Claim(
     values=lambda e: {"accuracy": _gain(e, None)},
     reason=DIRECTION,
     possible=SIGNED,
+    place="Fig. 10",
 )
 
 every_layer = Claim(
@@ -311,6 +313,7 @@ every_layer = Claim(
         f"layer {layer + 1}": e.courses[-1].rho[-1, :, layer] - e.courses[-1].rho[0, :, layer] for layer in _layers(e)
     },
     reason="a tenth of the range of a correlation",
+    place="Fig. 10",
 )
 
 lowest_best = Claim(

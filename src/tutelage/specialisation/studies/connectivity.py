@@ -156,6 +156,7 @@ low_on_the_path = Claim(
     reason="a tenth above the higher end is read as low",
     about="every",
     possible=(0.0, np.inf),
+    place="App. E, Fig. 13",
 )
 
 high_on_the_line = Claim(
@@ -164,6 +165,7 @@ high_on_the_line = Claim(
     expected="> 1",
     values=lambda crossings: {c.label: np.log10(c.peak("straight") / c.end()) for c in crossings},
     reason="tenfold is read as high",
+    place="App. E, Fig. 13",
 )
 
 matching_helps = Claim(
@@ -172,6 +174,7 @@ matching_helps = Claim(
     expected="> 0",
     values=lambda crossings: {c.label: np.log10(c.peak("straight") / c.peak(ROADS[2])) for c in crossings},
     reason=DIRECTION,
+    standing="own",
 )
 
 matching_is_not_enough = Claim(
@@ -180,4 +183,5 @@ matching_is_not_enough = Claim(
     expected="> 0",
     values=lambda crossings: {c.label: np.log10(c.peak(ROADS[2]) / c.peak("constructed")) for c in crossings},
     reason=DIRECTION,
+    standing="own",
 )

@@ -203,6 +203,7 @@ aligned = Claim(
     },
     reason=MOST,
     possible=SHARE,
+    kind="share",
 )
 
 applies = Claim(
@@ -216,6 +217,9 @@ applies = Claim(
     },
     reason=MOST,
     possible=SHARE,
+    kind="outcome",
+    standing="own",
+    failure="premise not met",
 )
 
 worse_above = Claim(

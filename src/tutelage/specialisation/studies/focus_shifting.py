@@ -84,6 +84,8 @@ strongest_first = Claim(
     values=lambda results: {"p = 1, 2x": _order(next(iter(results)))},
     reason="more often than not",
     possible=SHARE,
+    kind="outcome",
+    place="Fig. 8",
 )
 
 
@@ -103,6 +105,8 @@ strongest_has_most = Claim(
     values=lambda results: {"p = 1, 2x": _share_on_strongest(next(iter(results)))},
     reason=MOST,
     possible=SHARE,
+    kind="share",
+    place="Fig. 8",
 )
 
 
@@ -124,4 +128,6 @@ last_one_shifted = Claim(
     values=lambda results: {"p = 1, 2x": _shifted(next(iter(results)))},
     reason="more often than not",
     possible=SHARE,
+    kind="outcome",
+    place="Fig. 8",
 )

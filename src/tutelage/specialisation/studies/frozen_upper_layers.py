@@ -108,6 +108,7 @@ worse_than_whole = Claim(
     expected="> 0",
     values=lambda results: {f"{k:g}x": _difference(results, k) for k in results.values("width_factor")},
     reason=DIRECTION,
+    standing="own",
 )
 
 

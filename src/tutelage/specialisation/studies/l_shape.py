@@ -58,6 +58,7 @@ small_fan_out = Claim(
     values=lambda results: {label(p): _by_rank(p) for p in results},
     reason=MODERATE,
     possible=SIGNED,
+    place="Fig. 5",
 )
 
 
@@ -83,6 +84,7 @@ polarity_is_harder = Claim(
     values=lambda results: {f"{k:g}x": _loss_of_recovery(results, k) for k in results.values("width_factor")},
     reason=DIRECTION,
     possible=SIGNED,
+    place="Fig. 5",
 )
 
 
@@ -100,4 +102,5 @@ harder_above_all_at_1x = Claim(
     },
     reason=DIRECTION,
     possible=(-2.0, 2.0),
+    place="Fig. 5",
 )

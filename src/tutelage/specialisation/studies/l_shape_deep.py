@@ -97,6 +97,7 @@ small_fan_out = Claim(
     },
     reason=MODERATE,
     possible=SIGNED,
+    place="Fig. 9",
 )
 
 
@@ -137,6 +138,7 @@ early_below = Claim(
     values=lambda results: {"layer 1": _early_rank(*results)},
     reason=MODERATE,
     possible=SIGNED,
+    place="Fig. 9",
 )
 
 
@@ -152,4 +154,5 @@ from_below = Claim(
     expected="> 0",
     values=lambda results: {"layer 1 against the highest": _lead(*results)},
     reason=DIRECTION,
+    place="Fig. 9",
 )

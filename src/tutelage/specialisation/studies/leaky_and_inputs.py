@@ -89,6 +89,8 @@ recovered = Claim(
     values=lambda results: {_label(p): Measured(recovered_share(p), baseline=recovered_share(p, 0)) for p in results},
     reason="four of five units",
     possible=SHARE,
+    kind="share",
+    standing="own",
 )
 
 small_fan_out = Claim(

@@ -141,6 +141,7 @@ nearly_linear = Claim(
         course.label: np.nanmedian(exponents(course.distance, course.gradient), axis=1) for course in courses
     },
     reason="the theorem's exponent is 1 - delta for any small delta, which is read as 0.8",
+    place="Thm 5",
 )
 
 stronger_is_nearer = Claim(
@@ -158,4 +159,5 @@ stronger_is_nearer = Claim(
     },
     reason=MODERATE,
     possible=SIGNED,
+    place="Thm 5",
 )

@@ -86,6 +86,7 @@ missed_are_unobserved = Claim(
     values=lambda results: {label(r): _unobserved(r) for r in results if r.setting("width_factor") == 1},
     reason=MOST,
     possible=SHARE,
+    standing="own",
 )
 
 more_observers_more_recovered = Claim(
@@ -100,6 +101,7 @@ more_observers_more_recovered = Claim(
     },
     reason=DIRECTION,
     possible=SIGNED,
+    standing="own",
 )
 
 more_followers = Claim(
@@ -128,6 +130,7 @@ strong_have_more = Claim(
     },
     reason=MODERATE,
     possible=SIGNED,
+    place="sec. 5.3",
 )
 
 

@@ -106,6 +106,7 @@ small_weights_block = Claim(
     },
     reason=MODERATE,
     possible=SIGNED,
+    standing="own",
 )
 
 

@@ -220,6 +220,7 @@ no_bias = Claim(
     values=lambda courses: {s.label: common_share(s.simulated[-1] - s.limit[:, None]) for s in courses},
     reason="a quarter of the squared gap",
     possible=SIGNED,
+    standing="own",
 )
 
 more_than_flow = Claim(
@@ -228,4 +229,5 @@ more_than_flow = Claim(
     expected="> 0.3",
     values=lambda courses: {s.label: np.log10(s.gaps(s.flow)[-1] / s.gaps(s.limit)[-1]) for s in courses},
     reason="twice the gap",
+    standing="own",
 )

@@ -84,6 +84,7 @@ rises = Claim(
     expected="> 0",
     values=lambda courses: growth(courses, both=False),
     reason=DIRECTION,
+    place="Fig. 3",
 )
 
 falls = Claim(
@@ -92,6 +93,7 @@ falls = Claim(
     expected="< 0",
     values=lambda courses: growth(courses, both=True),
     reason=DIRECTION,
+    place="Fig. 5",
 )
 
 as_the_equations = Claim(
@@ -107,4 +109,5 @@ as_the_equations = Claim(
     },
     reason=MOSTLY_CHANCE,
     possible=SIGNED,
+    standing="own",
 )

@@ -157,6 +157,7 @@ nearer_with_samples = Claim(
     expected="< -0.3",
     values=lambda curves: {f"{c.distribution}, {c.label}": c.slopes for c in curves},
     reason="a third of the exponent -1 of the theorems tells it from no dependence",
+    place="Thm 3",
 )
 
 dimension_is_harder = Claim(
@@ -165,6 +166,7 @@ dimension_is_harder = Claim(
     expected="> 0",
     values=_harder,
     reason=DIRECTION,
+    place="Thm 3",
 )
 
 below_the_bound = Claim(

@@ -74,6 +74,7 @@ near = Claim(
     values=lambda courses: {label(c): rms_gaps(c["simulated"], c["limit"]) for c in _largest(courses)},
     reason="a fiftieth of the error at the start, at the largest dimension",
     possible=(0.0, np.inf),
+    place="Fig. 1",
 )
 
 
@@ -107,6 +108,7 @@ no_bias = Claim(
     values=lambda courses: {label(c): pairs_in_common(c["simulated"] - c["limit"]) for c in courses},
     reason=MOSTLY_CHANCE,
     possible=SIGNED,
+    standing="own",
 )
 
 specialise = Claim(
@@ -116,4 +118,5 @@ specialise = Claim(
     values=lambda courses: {label(c): c["cosines"].max(1).min(1) for c in courses},
     reason="0.9 is 26 degrees; random directions in these dimensions are within 20 degrees of a right angle",
     possible=SIGNED,
+    place="Fig. 1",
 )

@@ -87,6 +87,7 @@ generalises = Claim(
         name: np.log10(_loss(_ends(results, loss)[1]) / _loss(_ends(results, loss)[0])) for loss, name in NAMES.items()
     },
     reason=DIRECTION,
+    place="Fig. 6",
 )
 
 specialises = Claim(
@@ -97,6 +98,7 @@ specialises = Claim(
         name: _lowest(_ends(results, loss)[1]) - _lowest(_ends(results, loss)[0]) for loss, name in NAMES.items()
     },
     reason="a tenth of the range of a correlation",
+    place="Fig. 6",
 )
 
 every_layer = Claim(
@@ -110,6 +112,7 @@ every_layer = Claim(
         for layer in range(gain.shape[1])
     },
     reason="a tenth of the range of a correlation",
+    place="Fig. 6",
 )
 
 

@@ -144,6 +144,7 @@ simple = Check(
     values=lambda times: {
         "length kept": -np.diff(np.log(times.simplified)) / np.diff(np.log(times.gaps)),
     },
+    place="sec. 5.3",
 )
 
 exact = Check(
@@ -168,4 +169,5 @@ wider_is_faster = Claim(
     expected="< 0",
     values=lambda times: {f"eps = {times.gaps[-1]:g}": _shortening(times)},
     reason=DIRECTION,
+    place="sec. 5.3",
 )

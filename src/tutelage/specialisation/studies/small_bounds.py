@@ -105,6 +105,7 @@ promises = Check(
     expected="< 1",
     values=lambda bounds: {b.name: b.bound for b in bounds},
     reason="a sine is at most 1",
+    standing="own",
 )
 
 kept = Claim(
@@ -117,4 +118,5 @@ kept = Claim(
     },
     reason="nine members in ten; students that have learnt nothing are the baseline",
     possible=(0.0, 1.0),
+    kind="outcome",
 )

@@ -68,6 +68,7 @@ strong_sooner = Claim(
     values=lambda results: {_label(p): _rank_of_time(p) for p in results},
     reason=STRONG,
     possible=SIGNED,
+    place="Fig. 8",
 )
 
 
@@ -83,4 +84,5 @@ weak_much_later = Claim(
     expected="> 1",
     values=lambda results: {_label(p): _time_ratio(p) for p in results},
     reason="'much longer' is read as twice as long",
+    place="Fig. 8",
 )

@@ -165,6 +165,7 @@ sample_order = Claim(
     values=lambda courses: {s.label: _order(s.times, s.samples) for s in courses},
     reason=STRONG,
     possible=SIGNED,
+    place="sec. 5.3",
 )
 
 
@@ -183,6 +184,7 @@ same_order = Claim(
     values=lambda courses: {s.label: _agreement(s) for s in courses},
     reason="half of the variance of the ranks is a correlation of 0.7",
     possible=SIGNED,
+    standing="own",
 )
 
 
@@ -202,4 +204,5 @@ same_time = Claim(
     values=lambda courses: {s.label: time_gap(s.times, s.flow, s.samples) for s in courses},
     reason="half a factor of two",
     possible=(0.0, np.inf),
+    standing="own",
 )

@@ -71,6 +71,7 @@ def strong_first(early: int) -> Claim:
         values=lambda results: {label(p): _strong_minus_weak(p, early) for p in results},
         reason=DIRECTION,
         possible=SIGNED,
+        place="Fig. 7",
     )
 
 
@@ -81,6 +82,7 @@ strong_at_the_end = Claim(
     values=lambda results: {label(p): _strong_minus_weak(p) for p in results if p.setting("polarity") >= 1.5},
     reason=DIRECTION,
     possible=SIGNED,
+    place="Fig. 7",
 )
 
 wider_recovers_more = Claim(
@@ -96,6 +98,7 @@ wider_recovers_more = Claim(
     },
     reason=DIRECTION,
     possible=SIGNED,
+    place="sec. 7.1",
 )
 
 stuck_at_1x = Claim(
@@ -107,6 +110,7 @@ stuck_at_1x = Claim(
     },
     reason="one of the twenty units is not recovered",
     possible=SHARE,
+    place="sec. 7.1",
 )
 
 polarity_is_harder = Claim(
@@ -122,4 +126,5 @@ polarity_is_harder = Claim(
     },
     reason=DIRECTION,
     possible=SIGNED,
+    place="Fig. 7",
 )

@@ -189,4 +189,5 @@ more_than_unit_by_unit = Claim(
     },
     reason=DIRECTION,
     possible=SIGNED,
+    standing="own",
 )

@@ -183,6 +183,7 @@ identity = Check(
     expected="< 0.01",
     values=lambda competitions: {c.name: _integrated(c) for c in competitions},
     reason="the trapezoidal rule over the records is off by about a thousandth; an identity that fails is off by 1",
+    place="Thm 7",
 )
 
 species = Check(
@@ -191,6 +192,7 @@ species = Check(
     expected="< 1e-4",
     values=lambda competitions: {c.name: float(np.abs(c.straight / c.species - 1).max()) for c in competitions},
     reason="both are integrated to a relative error of 1e-8 per step",
+    place="sec. 5.3",
 )
 
 all_align = Claim(
@@ -201,6 +203,7 @@ all_align = Claim(
     about="every",
     possible=SIGNED,
     reason="0.99 is 8 degrees; random directions in ten dimensions are 90 degrees away on average",
+    place="sec. 5.3",
 )
 
 ratios_freeze = Claim(
@@ -212,6 +215,7 @@ ratios_freeze = Claim(
     about="every",
     possible=(0.0, np.inf),
     reason="'constant' is read as a change of at most 1 %; the transition ends when all directions are the same",
+    place="sec. 5.3",
 )
 
 winner_grows = Claim(
@@ -220,6 +224,7 @@ winner_grows = Claim(
     expected="> 0",
     values=lambda competitions: {c.name: slopes(c) for c in _small(competitions)},
     reason=DIRECTION,
+    place="sec. 5.3",
 )
 
 at_the_rate = Claim(
@@ -229,6 +234,7 @@ at_the_rate = Claim(
     values=lambda competitions: {c.name: np.abs(slopes(c) / c.bonus - 1) for c in _small(competitions)},
     possible=(0.0, np.inf),
     reason="students within 0.1 rad are aligned up to half a per cent; a fifth leaves room for the transition",
+    place="Thm 7",
 )
 
 and_goes_on = Claim(

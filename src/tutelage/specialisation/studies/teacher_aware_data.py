@@ -111,6 +111,7 @@ both_fit = Claim(
     },
     reason="a twentieth of the loss of the best constant is read as low",
     possible=(0.0, np.inf),
+    place="Fig. 9",
 )
 
 aware_generalises = Claim(
@@ -119,6 +120,7 @@ aware_generalises = Claim(
     expected="> 1",
     values=lambda results: _advantage(results, "teacher-aware"),
     reason="'substantially' is read as half the loss",
+    place="Fig. 9",
 )
 
 aware_generalises_to_its_own = Claim(

@@ -152,6 +152,7 @@ aligned = Claim(
     reason="the theorem allows no exception",
     about="every",
     possible=SHARE,
+    place="Thm 1",
 )
 
 spoken_of = Claim(
@@ -161,6 +162,9 @@ spoken_of = Claim(
     values=_values(lambda result: result.spoken_of),
     reason=MOST,
     possible=SHARE,
+    kind="share",
+    standing="own",
+    failure="premise not met",
 )
 
 no_net_fan_out = Claim(
@@ -172,6 +176,7 @@ no_net_fan_out = Claim(
     reason="a twentieth of the largest fan-out is read as none; the theorem allows no exception",
     about="every",
     possible=(0.0, np.inf),
+    failure="premise not met",
 )
 
 nearer_as_the_gradient_falls = Claim(
@@ -186,4 +191,5 @@ nearer_as_the_gradient_falls = Claim(
     ),
     reason=STRONG,
     possible=SIGNED,
+    standing="own",
 )

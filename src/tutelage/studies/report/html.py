@@ -1,20 +1,25 @@
-"""One self-contained page of HTML: the claims first, then the figure, then where the numbers come from."""
+"""One self-contained page of HTML: the figure, a strip of verdicts, the claims, then where the numbers come from."""
 
 import base64
 import io
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from PIL import Image
 
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
+from tutelage.papers import PAPERS
 from tutelage.studies import STUDIES
-from tutelage.studies.claims import CHECKED, VERDICTS
+from tutelage.studies.claims import CHECKED, VERDICTS, refutes
+from tutelage.studies.report.marks import interval_plots, strip
 from tutelage.studies.report.study_files import read_claims, read_provenance
+from tutelage.studies.report.words import quantity_of, shade_of, standing_of, verdict_of
 from tutelage.studies.study import source
 
 
@@ -24,9 +29,9 @@ def write_reports(out: str | Path) -> Path:
     stored = found_studies(out)
     studies = [read_study(folder) for folder in stored]
     for folder, study in zip(stored, studies, strict=True):
-        study["pdf"] = (folder / "figure.pdf").relative_to(out).as_posix()
+        study["files"] = f"{folder.relative_to(out).as_posix()}/"
     for folder, study in zip(stored, studies, strict=True):
-        write_atomically(folder / "report.html", render(study["title"], [study | {"pdf": "figure.pdf"}]))
+        write_atomically(folder / "report.html", render(study["title"], [study | {"files": ""}]))
     page = out / "report.html"
     write_atomically(page, render("Reproduced studies", studies))
     return page
@@ -59,6 +64,8 @@ def read_study(folder: Path) -> dict[str, Any]:
         "shows": known.shows if known else "(this study is not part of the installed version)",
         "claims": [(rows[0], rows) for rows in _by_claim(verdicts)],
         "verdicts": verdicts,
+        "words": counted(verdicts),
+        "citation": PAPERS[first["paper"]].citation().rsplit(" ", 1)[0] if first["paper"] in PAPERS else "",
         "picture": base64.b64encode(picture).decode(),
         "width": natural_width(picture, folder / "figure.png"),
         "provenance": provenance,
@@ -79,29 +86,23 @@ def render(title: str, studies: list[dict[str, Any]]) -> str:
     environment = Environment(
         loader=PackageLoader("tutelage.studies.report", "."), autoescape=True, undefined=StrictUndefined
     )
-    environment.filters |= {"short": short, "span": span}
-    verdicts = [v["verdict"] for study in studies for v in study["verdicts"]]
-    counts = {name: verdicts.count(name) for name in VERDICTS}
-    checks = {name: verdicts.count(name) for name in CHECKED}
-    return environment.get_template("page.html.j2").render(title=title, studies=studies, counts=counts, checks=checks)
+    environment.filters |= {"quantity": quantity_of, "verdict": verdict_of, "shade": shade_of, "standing": standing_of}
+    environment.filters["strip"] = lambda claims: Markup(strip(claims))
+    environment.filters["plots"] = lambda rows: [Markup(plot) for plot in interval_plots(rows)]
+    judged = [v for study in studies if study["scale"] != "smoke" for v in study["verdicts"]]
+    page = environment.get_template("page.html.j2")
+    refuted = sum(map(refutes, judged))
+    return page.render(title=title, studies=studies, judged=len(judged), words=counted(judged), refuted=refuted)
 
 
-def short(value: float | None) -> str:
-    """A number for a table; nothing measured is a dash.
+def counted(verdicts: Sequence[Mapping[str, Any]]) -> str:
+    """How many verdicts there are of each kind.
 
-    >>> short(0.123456), short(None)
-    ('0.123', '-')
+    >>> counted([{"verdict": "holds"}, {"verdict": "fails"}, {"verdict": "holds"}])
+    '2 holds, 1 fails'
     """
-    return "-" if value is None else f"{value:.3g}"
-
-
-def span(interval: Sequence[float] | None) -> str:
-    """An interval for a table; none is a dash.
-
-    >>> span((0.25, 1.0)), span(None)
-    ('0.25 to 1', '-')
-    """
-    return "-" if interval is None else f"{interval[0]:.3g} to {interval[1]:.3g}"
+    counts = Counter(v["verdict"] for v in verdicts)
+    return ", ".join(f"{counts[name]} {name}" for name in (*VERDICTS, *CHECKED) if counts[name])
 
 
 def _by_claim(verdicts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

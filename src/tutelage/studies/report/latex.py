@@ -6,7 +6,8 @@ from typing import Any
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.papers import PAPERS
-from tutelage.studies.report.html import found_studies, read_study, short
+from tutelage.studies.report.html import found_studies, read_study
+from tutelage.studies.report.words import short, verdict_of
 
 _HEAD = """% Written by 'tutelage report --latex'; needs \\usepackage{booktabs,graphicx}.
 % Paths of figures are relative to this file. BibTeX entries: 'tutelage cite'.
@@ -90,7 +91,8 @@ def _claim(claim: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
     lines = [r"    \midrule", f"    {sentence}"]
     for v in rows:
         error = "" if v["stderr"] is None else rf" $\pm$ {short(v['stderr'])}"
-        cells = tex(v["setting"]), tex(v["expected"]), f"{short(v['measured'])}{error}", str(v["n"]), tex(v["verdict"])
+        measured = f"{short(v['measured'])}{error}"
+        cells = tex(v["setting"]), tex(v["expected"]), measured, str(v["n"]), tex(verdict_of(v))
         lines.append(f"    {' & '.join(cells)} \\\\")
     return lines
 

@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from tutelage.errors import TutelageError
 from tutelage.measures import RECOVERED, LayerMatch
 from tutelage.settings import one_line
-from tutelage.studies.claims import Outcome, threshold_of
+from tutelage.studies.claims import BOUND, Outcome, threshold_of
 from tutelage.studies.figures.panels import draw_matches
 from tutelage.studies.intervals import P_VALUES, p_value
 
@@ -35,7 +35,7 @@ class _Claim(_Record):
     claim: Text
     setting: str
     statistic: str
-    expected: str
+    expected: Annotated[str, Field(pattern=f"^(?:{BOUND.pattern})$")]
     measured: float | None
     stderr: float | None
     n: int
@@ -44,6 +44,12 @@ class _Claim(_Record):
     method: str = ""
     interval: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
     published: str = ""
+    standing: Literal["paper", "consequence", "own", ""] = ""
+    place: str = ""
+    kind: str = ""
+    why: Literal["refuted", "premise not met", "not found", ""] = ""
+    exceptions: int | None = None
+    members: int | None = None
 
 
 class _Experiment(_Record):

@@ -1,0 +1,87 @@
+"""Verdicts as readers see them: numbers, intervals, whose statement it is, and what a miss means."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tutelage.studies.claims import CHECKED, MISSED, STANDINGS, VERDICTS, WHYS, refutes
+
+
+def standing_of(claim: Mapping[str, Any]) -> str:
+    """Whose statement a stored claim is, in words.
+
+    >>> standing_of({"standing": "paper", "place": "Thm 2"}), standing_of({"standing": "own"})
+    ('A sentence of the paper, Thm 2', 'A statement of our own')
+    """
+    words = STANDINGS[claim["standing"]].capitalize() if claim.get("standing") else ""
+    return f"{words}, {claim['place']}" if claim.get("place") else words
+
+
+def verdict_of(claim: Mapping[str, Any]) -> str:
+    """The verdict of a stored claim, a miss with its reason.
+
+    >>> verdict_of({"verdict": "fails", "why": "not found"}), verdict_of({"verdict": "holds", "why": ""})
+    ('fails: not found', 'holds')
+    """
+    return f"{claim['verdict']}: {claim['why']}" if claim.get("why") else claim["verdict"]
+
+
+def shade_of(claim: Mapping[str, Any]) -> str:
+    """The class of a verdict on a page: red is kept for what refutes a sentence of a paper.
+
+    >>> shade_of({"verdict": "does not pass", "standing": "own", "why": "refuted"})
+    'missed'
+    """
+    if claim["verdict"] in MISSED:
+        return "refuted" if refutes(claim) else "missed"
+    return str(claim["verdict"]).replace(" ", "-")
+
+
+def quantity_of(claim: Mapping[str, Any]) -> tuple[str, str]:
+    """What was measured and its interval, as text.
+
+    Of a universal statement that is one quantity: how many members are exceptions, the exact limit of their share, and
+    the worst value.
+
+    >>> quantity_of({"measured": 0.5, "stderr": None, "n": 1443, "exceptions": 2, "interval": [0, 0.0044]})
+    ('2 of 1,443 are exceptions, the worst has 0.5', 'at most 0.44 % are')
+    """
+    if claim.get("exceptions") is None:
+        return short(claim["measured"]), span(claim.get("interval"))
+    verb = "is an exception" if claim["exceptions"] == 1 else "are exceptions"
+    worst = f"{claim['exceptions']:,} of {claim['n']:,} {verb}, the worst has {short(claim['measured'])}"
+    return worst, f"at most {100 * claim['interval'][1]:.2g} % are"
+
+
+def short(value: float | None) -> str:
+    """A number for a table; nothing measured is a dash.
+
+    >>> short(0.123456), short(None)
+    ('0.123', '-')
+    """
+    return "-" if value is None else f"{value:.3g}"
+
+
+def span(interval: Sequence[float] | None) -> str:
+    """An interval for a table; none is a dash.
+
+    >>> span((0.25, 1.0)), span(None)
+    ('0.25 to 1', '-')
+    """
+    return "-" if interval is None else f"{interval[0]:.3g} to {interval[1]:.3g}"
+
+
+def tally(claims: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
+    """How many verdicts there are by standing; those of misses are counted by their reason.
+
+    >>> tally([{"verdict": "fails", "standing": "own", "why": "refuted"}])["own"]
+    Counter({'refuted': 1})
+    """
+    counts: dict[str, Counter[str]] = {standing: Counter() for standing in STANDINGS}
+    for claim in claims:
+        counts[claim.get("standing") or "consequence"][claim.get("why") or claim["verdict"]] += 1
+    return counts
+
+
+COLUMNS = ("holds", "passes", *WHYS, *(v for v in (*VERDICTS, *CHECKED) if v not in ("holds", "passes", *MISSED)))
+"""What a verdict is counted as, in the order of a table."""
