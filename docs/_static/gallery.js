@@ -38,3 +38,24 @@ addEventListener("hashchange", openFold);
 document.addEventListener("DOMContentLoaded", () => {
   if (new URLSearchParams(location.search).has("highlight")) for (const fold of document.querySelectorAll("details.fold")) fold.open = true;
 });
+
+// Filters what did not reproduce by paper, standing and reason.
+document.addEventListener("DOMContentLoaded", () => {
+  const form = document.querySelector("form.misses");
+  if (!form) return;
+  const cards = [...document.querySelectorAll(".miss")];
+  const apply = () => {
+    const wanted = Object.entries(Object.fromEntries(new FormData(form))).filter(([, value]) => value);
+    let shown = 0;
+    for (const card of cards) {
+      const fits = wanted.every(([name, value]) => card.dataset[name].split(" ").includes(value));
+      card.closest("section").hidden = !fits;
+      shown += fits;
+    }
+    form.querySelector("output").textContent = `${shown} of ${cards.length} studies`;
+  };
+  form.hidden = false;
+  form.addEventListener("change", apply);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  apply();
+});

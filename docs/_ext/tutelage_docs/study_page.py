@@ -1,12 +1,15 @@
-"""The page of one study: the paper's statement, our figure, claims with verdicts, cost, how to run it, citation."""
+"""The page of one study: the figure, what the paper shows and what is seen, claims as intervals, how to run it."""
 
+from html import escape as html_escape
 from itertools import groupby
 from typing import Any
 
+from tutelage.studies.report.marks import interval_plots
 from tutelage.studies.report.study_files import is_close
 from tutelage.studies.report.words import quantity_of, shade_of, standing_of, verdict_of
 from tutelage_docs.markup import duration, escape, number, sentence, table
 from tutelage_docs.stored import GalleryStudy, StoredStudy
+from tutelage_docs.strip import strip
 
 MEANINGS = {
     "holds": "the interval over members lies on the expected side of the threshold",
@@ -26,15 +29,27 @@ REPORTED = ("published",)
 
 def page(study: GalleryStudy, reason: str = "") -> str:
     """The Markdown page of a study; reason: why some of its claims do not hold, where that is known."""
-    parts = [
-        f"# {escape(study.title)}",
-        f"Study `{study.name}`, after {escape(study.source)}. Subject: {_subject_link(study)}.",
-        f"**What the paper shows.** {sentence(study.shows)}",
-    ]
+    first, *others = study.stored or [None]
+    parts = [f"# {escape(study.title)}"]
+    parts += [_figure(study, first)] if first else []
+    parts += [f"**The paper shows.** {sentence(study.shows)}"]
+    parts += [f"**Seen here.** {_verdict_words(first)}", _raw(strip(first))] if first else []
     parts += [f"**Why some claims do not hold.** {' '.join(reason.split())}"] if reason else []
-    parts += [_results(study, stored) for stored in study.stored] or [_nothing(study)]
+    parts += [
+        f"Study `{study.name}`, after {escape(study.source)}. Subject: {_subject_link(study)}."
+        + (f" {_cost(first)}" if first else "")
+    ]
+    parts += [_claims(first)] if first else [_nothing(study)]
+    for stored in others:
+        head = f"## Results at {stored.scale} scale"
+        parts += [head, _figure(study, stored), _verdict_words(stored), _raw(strip(stored)), _cost(stored)]
+        parts += [_claims(stored)]
     parts += [_run(study), _citation(study), _source(study)]
     return "\n\n".join(parts) + "\n"
+
+
+def _raw(html: str) -> str:
+    return f"```{{raw}} html\n{html}\n```"
 
 
 def _subject_link(study: GalleryStudy) -> str:
@@ -49,12 +64,13 @@ def _nothing(study: GalleryStudy) -> str:
     )
 
 
-def _results(study: GalleryStudy, stored: StoredStudy) -> str:
+def _figure(study: GalleryStudy, stored: StoredStudy) -> str:
+    return f"```{{image}} ../results/{stored.scale}/{study.name}/figure.png\n:alt: {_alt(study)}\n:class: study\n```"
+
+
+def _claims(stored: StoredStudy) -> str:
     claims = [list(group) for _, group in groupby(stored.claims, key=lambda claim: claim["claim"])]
-    figure = f"```{{image}} ../results/{stored.scale}/{study.name}/figure.png\n:alt: {_alt(study)}\n:class: study\n```"
-    parts = [f"## Results at {stored.scale} scale", _verdict_words(stored), figure, _cost(stored)]
-    parts.append(f"### Claims at {stored.scale} scale")
-    return "\n\n".join([*parts, *map(_claim, claims)])
+    return "\n\n".join([f"## Claims at {stored.scale} scale", _meanings(stored), *map(_claim, claims)])
 
 
 def _alt(study: GalleryStudy) -> str:
@@ -73,23 +89,44 @@ def _cost(stored: StoredStudy) -> str:
 
 def _verdict_words(stored: StoredStudy) -> str:
     total = sum(stored.counts.values())
-    meanings = [f"*{v}*: {MEANINGS[v]}" for v in MEANINGS if stored.counts.get(v)]
-    which = f"Of {total} verdicts {stored.words}" if stored.not_good else f"All {total} verdicts are as expected"
-    close = "; *close*: an interval of 99 % would contain the threshold" if any(map(is_close, stored.claims)) else ""
-    return f"**{which}** ({'; '.join(meanings)}{close})."
+    return f"Of {total} verdicts {stored.words}." if stored.not_good else f"All {total} verdicts are as expected."
+
+
+def _meanings(stored: StoredStudy) -> str:
+    """What the verdicts on a page mean, behind a click."""
+    words = [f"- *{verdict}*: {meaning}" for verdict, meaning in MEANINGS.items() if stored.counts.get(verdict)]
+    if any(map(is_close, stored.claims)):
+        words.append("- *close*: an interval of 99 % would contain the threshold")
+    lines = "\n".join(words)
+    return (
+        ":::{dropdown} How to read the plots and verdicts\n"
+        "A dot is the measured value, the bar its 95 % interval, the dashed line the threshold. A claim about every "
+        f"member is drawn as the share of members that are exceptions.\n\n{lines}\n:::"
+    )
 
 
 def _claim(rows: list[dict[str, Any]]) -> str:
-    """One claim with a table of its settings."""
+    """One claim: its intervals on one scale, and a table of its numbers behind a click."""
     first = rows[0]
-    lines = [f"**{sentence(first['claim'])}**", f"{_standing(first)}Statistic: {escape(first['statistic'])}."]
+    words = f"{_standing(first)}Statistic: {escape(first['statistic'])}."
+    details = [_settings(rows)]
     if first.get("reason"):
-        lines[-1] += f" Threshold: {escape(first['reason'])}."
-    lines.append(_settings(rows))
+        details.insert(0, f"Threshold: {escape(first['reason'])}.")
     methods = sorted({row["method"] for row in rows if row.get("interval")})
     if methods:
-        lines.append(f"Interval: {escape(', '.join(methods))}.")
-    return "\n\n".join(lines)
+        details.append(f"Interval: {escape(', '.join(methods))}.")
+    numbers = ":::{dropdown} Numbers\n" + "\n\n".join(details) + "\n:::"
+    return "\n\n".join([f"**{sentence(first['claim'])}** {words}", _raw(_plots(rows)), numbers])
+
+
+def _plots(rows: list[dict[str, Any]]) -> str:
+    """Setting, interval and verdict of every row as an HTML table."""
+    body = "".join(
+        f"<tr><td>{html_escape(row['setting'] or 'all')}</td><td class='verdict-{shade_of(row)}'>{plot}</td>"
+        f"<td>{verdict(row)}{' close' * is_close(row)}</td></tr>"
+        for row, plot in zip(rows, interval_plots(rows), strict=True)
+    )
+    return f"<table class='plots'>{body}</table>"
 
 
 def _standing(row: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Verdicts as small pictures in HTML: a strip of squares, and the interval of every setting on one scale."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -29,10 +30,10 @@ def strip(claims: Sequence[Mapping[str, Any]]) -> str:
     str
         HTML; its colours are those of the page's classes ``v-holds``, ``v-missed`` and so on.
     """
-    ordered = sorted(claims, key=lambda claim: SHADES.index(shade_of(claim)))
+    places = {shade: i for i, shade in enumerate(SHADES)}
+    ordered = sorted(claims, key=lambda claim: places.get(shade_of(claim), len(SHADES)))
     squares = "".join(f'<i class="v-{shade_of(c)}" title="{escape(hover(c), quote=True)}"></i>' for c in ordered)
-    counts = {shade: sum(shade_of(c) == shade for c in claims) for shade in SHADES}
-    words = ", ".join(f"{number} {shade.replace('-', ' ')}" for shade, number in counts.items() if number)
+    words = ", ".join(f"{n} {shade.replace('-', ' ')}" for shade, n in Counter(map(shade_of, ordered)).items())
     return f'<span class="strip" role="img" aria-label="verdicts: {words}">{squares}</span>'
 
 
