@@ -38,7 +38,8 @@ def page(studies: list[GalleryStudy], reasons: dict[str, str]) -> str:
 def _by_standing(claims: list[dict]) -> str:
     """How many misses there are by whose statement it is and by what the miss means."""
     counts = tally(claims)
-    rows = [[words.capitalize(), *(str(counts[standing][why]) for why in WHYS)] for standing, words in STANDINGS.items()]
+    cells = {words.capitalize(): [str(counts[standing][why]) for why in WHYS] for standing, words in STANDINGS.items()}
+    rows = [[words, *cells[words]] for words in cells]
     return (
         "Only a refuted sentence of a paper, shown in red, says something against the paper: all its premises were "
         "met. *Premise not met*: the conditions of a theorem did not hold on these networks. *Not found*: a search "
