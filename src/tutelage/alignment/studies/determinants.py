@@ -153,7 +153,7 @@ def four(scale: Scale) -> Plan:
 )
 def random(scale: Scale) -> Plan:
     """The least determinant of random students is not positive."""
-    claims = [never_positive_at_random, definite_at_random, a_potential]
+    claims: list[Claim | Check] = [never_positive_at_random, definite_at_random, a_potential]
     experiments = [RandomDeterminants(students=m, per_block=SETS[scale] // BLOCKS) for m in RANDOM]
     return Plan(experiments, draw_random, claims, view=angle_sets)
 

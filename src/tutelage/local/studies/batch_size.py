@@ -41,7 +41,7 @@ ARRIVED = 1e-4
 )
 def batch_size(scale: Scale) -> Plan:
     """Descent with fresh samples at every step, against descent on expectations."""
-    claims = [same_end, arrives, one_over_n, under_the_bound, noise_vanishes]
+    claims: list[Claim | Check] = [same_end, arrives, one_over_n, under_the_bound, noise_vanishes]
     common = {"steps": STEPS[scale], "repeats": REPEATS[scale], "seeds": fresh_seeds(scale, SEEDS[scale])}
     batches = [SampledDescent(batch=batch, **common) for batch in BATCHES[scale]]
     return Plan([ExactDescent(**common), *batches], draw, claims, view=by_batch)

@@ -47,7 +47,15 @@ ONE, PAIR, ACROSS, EQUAL, MORE = NAMES = get_args(StartName)
 )
 def convergence_rates(scale: Scale) -> Plan:
     """Linear convergence with one student per teacher, powers of time with more."""
-    claims = [linear, third_power, second_power, at_least_1_over_t, under_the_bound, falls, exponents]
+    claims: list[Claim | Check] = [
+        linear,
+        third_power,
+        second_power,
+        at_least_1_over_t,
+        under_the_bound,
+        falls,
+        exponents,
+    ]
     experiments = [
         RateOfDescent(start=name, rate=RATE if name in (ONE, PAIR, ACROSS) else None, steps=STEPS[scale],
                       seeds=SEEDS[scale])
