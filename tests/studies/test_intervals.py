@@ -15,6 +15,7 @@ from tutelage.studies.claims import ANY, SHARE, SIGNED
 from tutelage.studies.intervals import (
     above_chance,
     binomial_interval,
+    fan_out_by_likeness,
     largest_share,
     mean_interval,
     mean_where,
@@ -232,3 +233,33 @@ def test_chance_counts_as_0_and_a_full_match_as_1():
     """Wider untrained students resemble a teacher more by chance: equal progress from there is equal."""
     values, chance = np.array([0.2, 0.5, 1.0, 0.6]), np.array([0.2, 0.0, 0.7, 0.2])
     assert np.allclose(above_chance(values, chance), [0.0, 0.5, 1.0, 0.5])
+
+
+class TestFanOutByLikeness:
+    """A rank correlation that rounding cannot move."""
+
+    @staticmethod
+    def students(members=4, units=40):
+        """Nine units in ten are specialised up to 1e-6 to 1e-3, as in trained students; others have no fan-out."""
+        rng = np.random.default_rng(0)
+        rho = 1 - 10 ** rng.uniform(-6, -3, (members, units))
+        rho[:, : units // 10] = rng.uniform(0.1, 0.6, (members, units // 10))
+        fan_out = np.where(rho > 0.9, rng.uniform(0.3, 1, rho.shape), rng.uniform(0, 1e-6, rho.shape))
+        return rho, fan_out
+
+    def test_it_is_the_same_at_another_precision(self):
+        rho, fan_out = self.students()
+        noise = np.random.default_rng(1).normal(size=rho.shape)
+        rounded = (rho + 3e-5 * noise).clip(max=1), (fan_out + 1e-6 * noise).clip(min=0)
+        assert np.allclose(fan_out_by_likeness(rho, fan_out), fan_out_by_likeness(*rounded), atol=1e-12)
+        moved = rank_correlations(rho, fan_out) - rank_correlations(*rounded)
+        assert np.abs(moved).max() > 0.01  # a plain rank correlation moves in its second digit
+
+    def test_it_sees_the_l(self):
+        rho, fan_out = self.students()
+        assert (fan_out_by_likeness(rho, fan_out) > 0.3).all()
+        assert (fan_out_by_likeness(rho, 1 / (fan_out + 0.1)) < -0.3).all()
+
+    def test_where_all_units_are_specialised_there_is_no_rank(self):
+        rho = np.full((2, 5), 0.99)
+        assert np.isnan(fan_out_by_likeness(rho, np.arange(10.0).reshape(2, 5))).all()

@@ -121,6 +121,11 @@ class TestPremise:
         judged = verdict(Measured(self.values, premise=self.values < 0), about=about)
         assert (judged.verdict, judged.n, judged.measured, judged.why) == ("not applicable", 2, None, "")
 
+    def test_a_claim_may_ask_for_more(self):
+        measured = Measured(self.values, premise=self.values > 0)
+        assert verdict(measured, fewest=4).verdict == "holds"
+        assert verdict(measured, fewest=5).verdict == "not applicable"
+
     def test_what_is_known_of_a_member_goes_with_it(self):
         at_limit = np.array([True, True, True, True, False, False])
         values = np.where(at_limit, 0.0, self.values)
@@ -191,6 +196,11 @@ class TestSaturated:
     def test_the_opposite_effect_is_not_called_saturated(self):
         first, second = np.where(np.arange(20) < 8, np.linspace(0.2, 0.4, 20), 1.0), np.ones(20)
         assert verdict(compared(first, second), possible=SIGNED).verdict == "fails"
+
+    def test_a_fail_among_the_members_below_the_limit_is_a_fail(self):
+        """Ten members see nothing, six have a rank correlation near 0.1 where more than 0.3 is claimed."""
+        values = np.append(np.full(10, np.nan), np.linspace(0.05, 0.15, 6))
+        assert verdict(Measured(values, at_limit=np.isnan(values)), "> 0.3", possible=SIGNED).verdict == "fails"
 
     def test_members_without_a_statistic_may_be_at_a_limit(self):
         """A rank correlation is not defined where all units are alike."""

@@ -84,7 +84,16 @@ def _cost(stored: StoredStudy) -> str:
         words.append(f"by commit `{stored.provenance['commit']}`")
     if stored.seconds is not None:
         words.append(f"in {duration(stored.seconds)}" + (f" on {escape(where)}" if where else ""))
-    return f"{' '.join(words)}."
+    return f"{' '.join(words)}. {_values(stored)}"
+
+
+def _values(stored: StoredStudy) -> str:
+    """Where the statistic of every member is, or that it is not stored."""
+    if (stored.folder / "values.parquet").is_file():
+        where = f"docs/results/{stored.scale}/{stored.folder.name}/values.parquet"
+        return f"What every claim measured, member by member, is in `{where}`: `tutelage query` reads it."
+    why = "it was computed on a GPU" if stored.devices not in ([], ["cpu"]) else "it takes long to compute again"
+    return f"What every claim measured is not stored member by member: {why}, before such values were kept."
 
 
 def _verdict_words(stored: StoredStudy) -> str:

@@ -123,6 +123,9 @@ class Claim:
         Least and greatest value that the statistic can have; some of them must violate the bound.
     exceptions
         Largest share of exceptions that a universal statement allows for, given the number of members.
+    fewest
+        Members that have to meet the premise, where there is one; with fewer the claim is not applicable. With two
+        there is hardly a spread to judge by.
     kind
         What a value is: an "outcome" of 0 or 1 (or a difference of two such), a "share" that was counted within the
         member, or a "mean", any other number.
@@ -142,6 +145,7 @@ class Claim:
     about: Literal["mean", "every"] = "mean"
     possible: tuple[float, float] = ANY
     exceptions: float = 0.1
+    fewest: int = 3
     published: str = ""
     kind: Kind = "mean"
     place: str = ""

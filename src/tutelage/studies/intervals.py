@@ -182,6 +182,41 @@ def rank_correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(defined, (x_centred * y_centred).sum(1) / np.where(norm > 0, norm, 1), np.nan)
 
 
+UNLIKE = (0.5, 0.3, 0.1, 1 - RECOVERED)
+"""Where 1 - rho changes its class: from no likeness by way of a weak, a fair and a good one to a specialised unit."""
+NO_FAN_OUT = 1e-3
+"""Share of a member's largest fan-out below which units count as equal: there only rounding orders them."""
+
+
+def likeness(correlation: np.ndarray) -> np.ndarray:
+    """Class of best correlations, of any shape, from 0 (1 - rho above a half) to 4 (a specialised unit).
+
+    Most units of a trained student have a correlation above 0.999, and a rank among them is that of the last digits:
+    it differs between float32 and float64, and between machines. Specialised units are therefore all alike.
+
+    >>> likeness(np.array([0.2, 0.6, 0.96, 0.9999999])).tolist()
+    [0, 1, 4, 4]
+    """
+    return np.sum([1 - correlation <= edge for edge in UNLIKE], axis=0)
+
+
+def fan_out_by_likeness(correlation: np.ndarray, fan_out: np.ndarray) -> np.ndarray:
+    """Spearman's rank correlation of likeness and fan-out over each member's units, ties counted as such.
+
+    Parameters
+    ----------
+    correlation, fan_out
+        Best correlation and fan-out norm of every unit, [S, n].
+
+    Returns
+    -------
+    numpy.ndarray
+        [S]; NaN where all units are alike.
+    """
+    floor = NO_FAN_OUT * np.nanmax(fan_out, axis=1, keepdims=True)
+    return rank_correlations(likeness(correlation), np.maximum(fan_out, floor))
+
+
 def mean_where(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Mean over the chosen units of each member: [S, n] twice -> [S]; NaN where none is chosen."""
     count = chosen.sum(1)

@@ -10,9 +10,6 @@ from tutelage.studies.claims import MISSED, SHARE, Check, Claim, Measured, Outco
 from tutelage.studies.intervals import CONFIDENCE, mean_interval
 from tutelage.studies.intervals import largest_share as largest_exceptions
 
-FEWEST = 3
-"""Members that have to meet the premise of a claim: with two there is hardly a spread to judge by."""
-
 
 def judge(claim: Claim | Check, evidence: Any) -> list[Verdict]:
     """Judge a claim, or a check, in each of its settings.
@@ -66,8 +63,8 @@ def _judge(claim: Claim, setting: str, measured: Measured) -> Verdict:
     if measured.premise is not None:
         measured = _where_met(measured)
         values = _defined(measured.values, claim)
-        if len(values) < FEWEST:
-            few = f"{len(values)} members meet the premise, {FEWEST} are needed"
+        if len(values) < claim.fewest:
+            few = f"{len(values)} members meet the premise, {claim.fewest} are needed"
             return _verdict(claim, setting, "not applicable", None, n=len(values), method=few, members=counted)
     judged = _judge_every if claim.about == "every" else _judge_mean
     return judged(claim, setting, measured, counted)
@@ -147,7 +144,14 @@ def _saturated(claim: Claim, measured: Measured, verdict: Outcome, interval: tup
     if interval is None:
         return True
     opposite = interval[1] < 0 if threshold_of(claim.expected)[0].startswith(">") else interval[0] > 0
-    return not opposite
+    return not opposite and not _fails_below_the_limit(claim, measured, verdict)
+
+
+def _fails_below_the_limit(claim: Claim, measured: Measured, verdict: Outcome) -> bool:
+    """Whether a claim that fails also fails on the members of which something can be seen."""
+    values = np.asarray(measured.values, float)[~np.asarray(measured.at_limit, bool)]
+    values = values[np.isfinite(values)]
+    return verdict == "fails" and _by_interval(claim, values, measured.step)[0] == "fails"
 
 
 def _vacuous(claim: Claim, measured: Measured) -> bool:

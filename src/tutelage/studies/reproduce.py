@@ -22,7 +22,7 @@ from tutelage.lab.experiment import Experiment, plain
 from tutelage.lab.results import Results
 from tutelage.machine import machine
 from tutelage.printing import printed
-from tutelage.studies.claims import Verdict
+from tutelage.studies.claims import Check, Claim, Verdict
 from tutelage.studies.figures import house_style
 from tutelage.studies.figures.style import Style, check_style, save
 from tutelage.studies.judging import judge_values
@@ -146,13 +146,18 @@ def _write(
         write_atomically(part / "claims.json", json.dumps(outcome.claims(), indent=1))
         write_atomically(part / "settings.yaml", _settings_text(every))
         write_atomically(part / "numbers.parquet", parquet_bytes(table))
-        write_atomically(part / VALUES, parquet_bytes(values_table((c.sentence, values) for c, values in measured)))
+        write_atomically(part / VALUES, parquet_bytes(values_table(_of_members(measured))))
         write_atomically(part / "provenance.json", json.dumps(provenance(every), indent=1))
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
     replace_folder(part, final, outdated=("report.html",))
     return outcome
+
+
+def _of_members(measured: Iterable[tuple[Claim | Check, Any]]) -> Iterable[tuple[str, Any]]:
+    """What claims measure; a check has no members, and its worst value stands with its verdict."""
+    return [(claim.sentence, values) for claim, values in measured if isinstance(claim, Claim)]
 
 
 def _settings_text(results: Sequence[Any]) -> str:

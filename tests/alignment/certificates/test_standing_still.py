@@ -3,13 +3,18 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 
 from tutelage import TutelageError
+from tutelage.alignment.certificates.angular_lemmas import a_negative_determinant
+from tutelage.alignment.certificates.plane import PlaneScene
 from tutelage.alignment.certificates.standing_still import rational_angles, standing_still
+from tutelage.alignment.determinants import matrices, separation
 
 TEACHER = torch.tensor([1.0, 0.0], dtype=torch.float64)
 
@@ -52,6 +57,37 @@ def test_the_trivial_solution_stands_still_and_no_theorem_speaks_of_it():
 def test_coincident_and_antipodal_students_are_not_decided():
     assert verdicts(at(1.0, 1.0, 3.0))["5.1"] == "not decided"
     assert verdicts(at(1.0, 1.0 + math.pi, 3.0))["5.1"] == "not decided"
+
+
+@pytest.mark.parametrize(
+    ("angles", "lengths"),
+    [((1.0, 1.0 + math.pi, 3.0), (0.5, 0.5, 0.5)), ((math.pi, 1.0, 2.0, 5.0), (1.0, 1.0, 1.0, 1.0)),
+     ((0.0, 1.0, 4.0), (1.5, 0.2, 0.2)), ((0.0, 1.0, 4.0), (0.5, 0.2, 0.2)), ((0.0,), (1.5,)), ((0.0, 0.0), (0.3, 0.3)),
+     ((1.0, 1.0 + math.pi), (0.5, 0.5)), ((math.pi,), (1.0,))],
+)  # fmt: skip
+def test_without_conjectures_no_student_is_left_out(angles, lengths):
+    """Antipodal students, one opposite to the teacher, one on the teacher that is too long or too short."""
+    assert verdicts(at(*angles, lengths=lengths))["5.9"] == "holds"
+
+
+def test_the_gradient_is_zero_where_a_theorem_must_not_speak():
+    assert verdicts(at(0.0, 0.0, lengths=[0.25, 0.75]))["5.9"] == "not applicable"
+
+
+@given(st.integers(0, 10**6), st.integers(3, 7), st.integers(1, 2))
+@settings(max_examples=60, deadline=None)
+def test_no_weights_of_one_sign_solve_the_system(seed, m, pairs):
+    """With antipodal pairs among the students: the best of all w >= 0 leaves a part of f_0, found by another way."""
+    rng = np.random.default_rng(seed)
+    angles = rng.uniform(0, 2 * math.pi, m)
+    angles[-pairs:] = (angles[:pairs] + math.pi) % (2 * math.pi)
+    if separation(angles[None])[0] < 0.05:
+        return
+    (found,) = a_negative_determinant(PlaneScene(TEACHER, at(*angles)))
+    assert found.verdict == "holds"
+    matrix, first = matrices(angles[None])
+    _, left = nnls(matrix[0], first[0])
+    assert left > 1e-12
 
 
 def test_refusals():

@@ -6,7 +6,6 @@ from tutelage.exits.studies.latency import (
     THESIS_CPU,
     Latencies,
     draw,
-    ensemble_costs,
     exits_latency,
     later_costs_alone,
     later_costs_together,
@@ -17,7 +16,6 @@ from tutelage.lab import Results, Store, execute
 def test_claims_read_the_times():
     budget, anytime = np.array([[1.0, 2, 3], [1.0, 3, 2]]), np.array([[1.0, 3, 6], [2.0, 3, 8]])
     found = Latencies("cpu", {"small": (budget, anytime)})
-    assert np.allclose(ensemble_costs.values(found)["small"], [2, 4])
     assert np.allclose(later_costs_alone.values(found)["small"], [1, 0.5])
     assert np.allclose(later_costs_together.values(found)["small"], [1, 1])
 

@@ -42,12 +42,17 @@ def test_empty_groups_are_counted_as_by_hand():
 
 
 def test_claims_on_widths_compare_exact_intervals_with_the_papers_bound():
-    """0 of 400 starts show less than 2^-6 and not less than 2^-8; 200 of 400 show more than 2^-2."""
-    none, half = np.zeros(400), np.arange(400) % 2.0
-    evidence = Contrasts({}, {}, {}, [GroupsByWidth(p, half, none) for p in (2, 6, 8)])
+    """1 of 600 starts shows less than 2^-6 and not less than 2^-8; 300 of 600 show more than 2^-2."""
+    one, half = (np.arange(600) == 0).astype(float), np.arange(600) % 2.0
+    evidence = Contrasts({}, {}, {}, [GroupsByWidth(p, half, one) for p in (2, 6, 8)])
     assert [judge(_alive(p), evidence)[0].verdict for p in (6, 8)] == ["holds", "undecided"]
     assert judge(_empty(2), evidence)[0].verdict == "holds"
     assert judge(_alive(6), evidence)[0].method == "exact binomial"
+
+
+def test_where_no_start_loses_all_units_the_bound_on_that_shows_nothing():
+    evidence = Contrasts({}, {}, {}, [GroupsByWidth(6, np.zeros(400), np.zeros(400))])
+    assert judge(_alive(6), evidence)[0].verdict == "vacuous"
 
 
 def test_the_figure_holds_every_contrast():

@@ -68,10 +68,12 @@ def test_claims_read_the_last_record():
         return RepresentationCourse(name, (0, 1), shares, *ends)
 
     rising = [[[0.0] * 4] * 2, [[0.0, 0.3, 0.2, 0.4], [0.5, 0.4, 0.3, 0.2]]]
-    result = Representations("blobs", [course(rising)], [])
+    result = Representations("blobs", [course(rising)], [], 10)
     assert np.allclose(to_the_right.values(result)[name], [0.2, 0.2])
     assert np.allclose(gap_grows.values(result)[name], [0.8, -1.0])
-    assert np.allclose(cross_class.values(result)[f"{name}, test pairs"], [0.4, 0.2])
+    crossed = cross_class.values(result)[f"{name}, test pairs"]
+    assert np.allclose(crossed.values, [0.4, 0.2])
+    assert crossed.step == 1 / 90  # 45 pairs of ten images in each of two classes
     assert more_than_two.values(result)[name].tolist() == [3, 2]
 
 

@@ -15,7 +15,7 @@ def built() -> SeparableNetworks:
 
 def test_layers_are_judged_one_by_one():
     judged = {name: float(values[0]) for name, values in rank_two.values(built()).items()}
-    assert judged == {"layer 1": 0.25, "layer 2": 0.125, "layer 3": 0.75}
+    assert judged == {"layer 1": 0.125, "layer 2": 0.0625, "layer 3": 0.375}
 
 
 def test_units_count_alike_or_by_their_norm():

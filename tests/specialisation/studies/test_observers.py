@@ -20,7 +20,6 @@ def test_a_unit_follows_the_teacher_unit_it_is_most_like_if_it_is_like_it():
     assert count[0, 3] == 2
     assert count[0, 0] == 1
     assert count.sum() == 3
-    assert study._followers_each(result).tolist() == [1.5]
 
 
 def test_the_share_of_missed_units_without_an_observer():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tutelage.specialisation.studies.polynomial_samples import STD, SampleCurve, promised
+from tutelage.specialisation.studies.polynomial_samples import STD, SampleCurve, band
 
 
 @pytest.mark.parametrize("aware", [False, True])
@@ -13,8 +13,7 @@ def test_a_band_of_the_promised_width_holds_the_samples_the_proof_asks_for(aware
     """Sampled: half of the samples in the band around a boundary through the mean are (gamma + 3) K (d + 1)."""
     samples, dimension, units = 10_000_000, 4, 6
     gamma = 2.0 if aware else 2 * math.sqrt(dimension)
-    eta = 2 / (STD * math.sqrt(2 * math.pi))
-    width = promised(samples, dimension, units, aware) / ((gamma + 3) * eta * units)
+    width = band(samples, dimension, units, aware)
     drawn = np.random.default_rng(0).normal(scale=STD, size=samples)
     inside = (abs(drawn) <= width).sum() / 2
     wanted = (gamma + 3) * units * (dimension + 1)

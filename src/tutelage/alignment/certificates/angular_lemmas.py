@@ -211,9 +211,13 @@ def determinant_signs(angles: np.ndarray, kernel: AngularKernel | None = None) -
 
 @certificate("a-negative-determinant", "Conjecture 5.5 for relu, proved here")
 def a_negative_determinant(scene: PlaneScene) -> list[Finding]:
-    """For relu and three students or more some det M_i is negative where det M is positive."""
+    """For relu and three students or more no weights >= 0 solve M w = f_0; where det M > 0 some det M_i is negative.
+
+    Two units may be antipodal. M may then be singular, and all det M_i be 0; the bounds of the covariances show by
+    themselves that weights of one sign cannot solve the system.
+    """
     angles = checked(scene.angles)
-    apart, proved = separation(angles)[0], signs(angles)
+    (apart, opposite), proved = separation(angles), signs(angles)
     out = []
     for s, row in enumerate(angles):
         conditions = (
@@ -227,7 +231,9 @@ def a_negative_determinant(scene: PlaneScene) -> list[Finding]:
             given = check("bound of the covariance with the teacher, given its neighbours", largest, "<", 0.0)
             settled, where = bool(proved.nonpositive[s]), f"student {proved.ratio[s].argmin()}"
             ratio = check("smallest det M_i / det M", least, "<", 0.0, where, decided=settled)
-            parts = (Part("students beyond the neighbours", (), given), Part("all students", (), ratio))
+            parts = (Part("students beyond the neighbours", (), given),)
+            if opposite[s] >= DEGENERATE:
+                parts += (Part("all students", (), ratio),)
         out.append(Finding(parts, conditions))
     return out
 

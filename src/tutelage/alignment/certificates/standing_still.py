@@ -1,4 +1,4 @@
-"""Students of one teacher in the plane cannot stand still unless aligned (Zhu et al. 2021, Theorems 3.1, 4.1 and 5.1).
+"""Students of one teacher in the plane stand still only if aligned (Zhu et al. 2021, Theorems 3.1, 4.1, 5.1, 5.9).
 
 These theorems speak of weights alone and of x ~ N(0, I), so they take no samples, and are functions of their own beside
 the theorems that :func:`.scene.certify` holds against samples. Theorem 4.4 asks whether angles are rational
@@ -44,6 +44,12 @@ def determinants(scene: PlaneScene) -> list[Finding]:
     return _standing_still(scene)["5.1"]
 
 
+@certificate("only-aligned", "Theorem 5.9 for relu, without its conjectures")
+def only_aligned(scene: PlaneScene) -> list[Finding]:
+    """The gradient is zero only where all students lie on the teacher and their lengths add up to its own."""
+    return _standing_still(scene)["5.9"]
+
+
 @certificate("rational-angles", "Theorem 4.4", needs="turns")
 def rational(scene: PlaneScene) -> list[Finding]:
     """With all polar angles rational multiples of pi the gradient is zero only where all students are aligned."""
@@ -63,7 +69,7 @@ def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Finding]
     >>> students = torch.tensor([[[1.0, 1.0], [-1.0, 0.5], [0.0, -1.0]]], dtype=torch.float64)
     >>> theorems = standing_still(torch.tensor([1.0, 0.0], dtype=torch.float64), students)
     >>> {name: certificates[0].verdict for name, certificates in theorems.items()}
-    {'3.1': 'not applicable', '4.1': 'not applicable', '5.1': 'holds'}
+    {'3.1': 'not applicable', '4.1': 'not applicable', '5.1': 'holds', '5.9': 'holds'}
     """
     if students.ndim != 3 or students.shape[2] != 2 or teacher.shape != (2,):
         raise TutelageError(
@@ -73,10 +79,12 @@ def standing_still(teacher: Tensor, students: Tensor) -> dict[str, list[Finding]
     angles = of_vectors(teacher.double().numpy(), students.double().numpy())
     proved = signs(angles)
     gradients, size = _gradients(teacher, students)
-    out: dict[str, list[Finding]] = {name: [] for name in ("3.1", "4.1", "5.1")}
+    lengths, length = students.double().norm(dim=2).numpy(), float(teacher.double().norm())
+    out: dict[str, list[Finding]] = {name: [] for name in ("3.1", "4.1", "5.1", "5.9")}
     for s in range(len(angles)):
         moves = check("largest gradient of a student", float(gradients[s]), ">", ROUNDING * float(size[s]))
         conditions = {"3.1": _few(angles[s]), "4.1": _one_side(angles[s]), "5.1": _determinants(proved, s)}
+        conditions["5.9"] = _not_trivial(angles[s], lengths[s], length)
         for name, required in conditions.items():
             part = Part("all students", (), moves)
             settings = {"aligned within": _ANGLE, "rounding": ROUNDING}
@@ -100,6 +108,14 @@ def _few(angles: np.ndarray) -> tuple[Condition, ...]:
         check("students", len(angles), "<=", 2),
         check("largest angle with the teacher", float(turned[widest]), ">", _ANGLE, f"student {widest}"),
     )
+
+
+def _not_trivial(angles: np.ndarray, lengths: np.ndarray, teacher: float) -> tuple[Condition, ...]:
+    """Some student off the teacher's direction, or lengths that do not add up to the teacher's."""
+    off = float(np.minimum(angles, 2 * math.pi - angles).max())
+    gap = abs(float(lengths.sum()) / teacher - 1)
+    what = "largest angle with the teacher, or what the lengths lack of the teacher's or exceed it by, over it"
+    return (check(what, max(off, gap), ">", _ANGLE),)
 
 
 def _one_side(angles: np.ndarray) -> tuple[Condition, ...]:

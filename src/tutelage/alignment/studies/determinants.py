@@ -15,7 +15,7 @@ from tutelage import draws
 from tutelage.alignment.determinants import DEGENERATE, Signs, determinants, separation, signs
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
-from tutelage.studies.claims import MODERATE, SHARE, SIGNED, Check, Claim
+from tutelage.studies.claims import MODERATE, SIGNED, Check, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
@@ -153,7 +153,7 @@ def four(scale: Scale) -> Plan:
 )
 def random(scale: Scale) -> Plan:
     """The least determinant of random students is not positive."""
-    claims = [never_positive_at_random, definite_at_random, a_potential]
+    claims: list[Claim | Check] = [never_positive_at_random, definite_at_random, a_potential]
     experiments = [RandomDeterminants(students=m, per_block=SETS[scale] // BLOCKS) for m in RANDOM]
     return Plan(experiments, draw_random, claims, view=angle_sets)
 
@@ -217,29 +217,21 @@ definite = Check(
     reason="the theorem allows no exception",
 )
 
-never_positive_at_random = Claim(
+never_positive_at_random = Check(
     "for relu z is always non-positive (Conjecture 5.5, which is false for other functions of the angle)",
     statistic="one where some det M_i is proved negative, else zero; coincident and antipodal sets left out",
     expected=">= 1",
     values=lambda angle_sets: {s.label: s.signs.nonpositive[~s.signs.degenerate].astype(float) for s in angle_sets},
     reason="the conjecture allows no exception",
-    about="every",
-    possible=SHARE,
-    exceptions=0.0001,
-    kind="outcome",
     place="Conj. 5.5",
 )
 
-definite_at_random = Claim(
+definite_at_random = Check(
     "and det M is positive (the other half of the determinant condition, Theorem 5.1)",
     statistic="one where M is proved positive definite, else zero; the same sets",
     expected=">= 1",
     values=lambda angle_sets: {s.label: (s.signs.full[~s.signs.degenerate] == 1).astype(float) for s in angle_sets},
     reason="the theorem allows no exception",
-    about="every",
-    possible=SHARE,
-    exceptions=0.0001,
-    kind="outcome",
 )
 
 a_potential = Claim(

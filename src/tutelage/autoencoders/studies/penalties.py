@@ -107,7 +107,6 @@ met = Claim(
     values=lambda outcomes: {f"{o.name}, C = {o.penalty:g}": o.miss for o in outcomes if o.inside},
     reason="a twentieth of a nat, where targets of interest are half a nat apart",
     possible=(0.0, np.inf),
-    place="sec. 4.4",
 )
 
 likely = Claim(

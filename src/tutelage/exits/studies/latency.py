@@ -46,7 +46,7 @@ _AT_A_TIME = 50  # repeats that are kept when the measurement is interrupted
 )
 def exits_latency(scale: Scale) -> Plan:
     """Inference times of networks with exits on this machine."""
-    claims = [ensemble_costs, later_costs_alone, later_costs_together]
+    claims = [later_costs_alone, later_costs_together]
     experiments = [ExitLatency(network=name, repeats=REPEATS[scale]) for name in TIMED[scale]]
     return Plan(experiments, draw, claims, view=latencies)
 
@@ -126,16 +126,6 @@ def _rank(values: np.ndarray) -> np.ndarray:
     """Rank correlation of the exit with its time, repeat by repeat: [R, M] -> [R]."""
     return np.array([stats.spearmanr(np.arange(values.shape[1]), row).statistic for row in values])
 
-
-ensemble_costs = Claim(
-    "an ensemble takes longer than its last exit alone",
-    statistic="time of all exits up to the last over time of the last alone, repeat by repeat",
-    expected="> 1",
-    values=lambda e: {name: anytime[:, -1] / budget[:, -1] for name, (budget, anytime) in e.times.items()},
-    reason="an ensemble contains its last exit: without a cost of its own the ratio would be 1",
-    possible=(0.0, np.inf),
-    standing="own",
-)
 
 later_costs_alone = Claim(
     "a later exit alone takes longer than an earlier one",

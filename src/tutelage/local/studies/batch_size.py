@@ -14,7 +14,7 @@ from tutelage.local import LocalSetting, descend, descend_on_samples, gradient, 
 from tutelage.local.descent import stochastic_gradient
 from tutelage.local.studies._curves import geometric_steps, powers
 from tutelage.settings import Seeds
-from tutelage.studies.claims import SHARE, Claim
+from tutelage.studies.claims import SHARE, Check, Claim
 from tutelage.studies.figures import PALETTE, band
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study
 
@@ -41,7 +41,7 @@ ARRIVED = 1e-4
 )
 def batch_size(scale: Scale) -> Plan:
     """Descent with fresh samples at every step, against descent on expectations."""
-    claims = [same_end, arrives, one_over_n, under_the_bound, noise_vanishes]
+    claims: list[Claim | Check] = [same_end, arrives, one_over_n, under_the_bound, noise_vanishes]
     common = {"steps": STEPS[scale], "repeats": REPEATS[scale], "seeds": fresh_seeds(scale, SEEDS[scale])}
     batches = [SampledDescent(batch=batch, **common) for batch in BATCHES[scale]]
     return Plan([ExactDescent(**common), *batches], draw, claims, view=by_batch)
@@ -223,15 +223,12 @@ one_over_n = Claim(
     place="Lemma F.1",
 )
 
-under_the_bound = Claim(
+under_the_bound = Check(
     "and lies below (4 d (d + 2) / N) (sum |w|^2 + sum |w*|)^2 sum |w|^2",
     statistic="its mean over batches over that bound",
     expected="<= 1",
     values=lambda result: {f"{b} samples": result.noise[i] / result.bound[i] for i, b in enumerate(result.batches)},
-    reason="the bound of the lemma itself",
-    about="every",
-    possible=(0.0, np.inf),
-    exceptions=0.15,
+    reason="the bound of the lemma itself, which is thousands of times what is measured",
     place="Lemma F.1",
 )
 

@@ -89,8 +89,8 @@ class SeparableNetworks:
         return first, second
 
     def gap(self) -> np.ndarray:
-        """The third singular value over the second, of every hidden layer: [S, layers]."""
-        return self.singular[:, :, 2] / self.singular[:, :, 1]
+        """The third singular value over the first, of every hidden layer: [S, layers]."""
+        return self.singular[:, :, 2] / self.singular[:, :, 0]
 
 
 def trained(

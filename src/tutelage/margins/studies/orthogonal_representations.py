@@ -22,7 +22,7 @@ from tutelage.lab.experiment import Arrays
 from tutelage.margins.studies._pairs import pair_histogram, pair_shares
 from tutelage.networks.layered import Architecture, Conv, Dense, Layered
 from tutelage.settings import Seeds
-from tutelage.studies.claims import SHARE, SIGNED, STRONG, Claim
+from tutelage.studies.claims import SHARE, SIGNED, STRONG, Claim, Measured
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Adam, Training
@@ -160,11 +160,18 @@ class RepresentationCourse:
 
 @dataclass(frozen=True)
 class Representations:
-    """Courses of all variants, and the histogram of every layer of the first one's member 0 at the end."""
+    """Courses of all variants, the histogram of every layer of the first one's member 0 at the end, and how many images
+    of either class are paired up."""
 
     images: str
     courses: list[RepresentationCourse]
     histograms: list[tuple[np.ndarray, np.ndarray]]
+    pairs: int
+
+    @property
+    def step(self) -> float:
+        """One pair of a class among all: the smallest difference between two shares."""
+        return 1 / (self.pairs * (self.pairs - 1))
 
 
 def representations(results: Results) -> Representations:
@@ -179,7 +186,8 @@ def representations(results: Results) -> Representations:
         right = np.ascontiguousarray(r["accuracy"].T)
         courses.append(RepresentationCourse(name, r.setting("recorded"), shares, right, *ends))
     first = next(iter(results))
-    return Representations(first.setting("images"), courses, list(zip(first["edges"], first["density"], strict=True)))
+    histograms = list(zip(first["edges"], first["density"], strict=True))
+    return Representations(first.setting("images"), courses, histograms, first.setting("pairs"))
 
 
 def _two_classes(name: str, train: int) -> Images:
@@ -313,7 +321,6 @@ to_the_right = Claim(
     reason="nine of ten pairs",
     possible=SHARE,
     kind="share",
-    place="Fig. 3.3",
 )
 
 gap_grows = Claim(
@@ -335,7 +342,9 @@ cross_class = Claim(
     statistic="share of the pairs of two classes with a positive product of pre-activations in layer 7, at the end",
     expected="< 0.01",
     values=lambda result: {
-        k: v[:, -1] for part in ("train", "test") for k, v in _last(result, "cross_positive", part).items()
+        k: Measured(v[:, -1], step=result.step)
+        for part in ("train", "test")
+        for k, v in _last(result, "cross_positive", part).items()
     },
     reason="one pair in a hundred",
     possible=SHARE,
@@ -348,7 +357,9 @@ same_class = Claim(
     statistic="share of the pairs of one class whose product in layer 7 is not positive, at the end",
     expected="< 0.01",
     values=lambda result: {
-        k: v[:, -1] for part in ("train", "test") for k, v in _last(result, "same_not", part).items()
+        k: Measured(v[:, -1], step=result.step)
+        for part in ("train", "test")
+        for k, v in _last(result, "same_not", part).items()
     },
     reason="one pair in a hundred",
     possible=SHARE,

@@ -53,7 +53,7 @@ def draw(networks: SeparableNetworks) -> Figure:
 
 rank_two = Claim(
     "every hidden layer has two non-zero singular values",
-    statistic="the layer's third singular value over its second, after 500 epochs",
+    statistic="the layer's third singular value over its first, as the figure is drawn, after 500 epochs",
     expected="< 0.1",
     values=lambda networks: {f"layer {layer + 1}": networks.gap()[:, layer] for layer in range(LAYERS - 1)},
     reason="'non-zero' needs the others to be effectively zero, which is read as a tenth",

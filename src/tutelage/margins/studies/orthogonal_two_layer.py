@@ -83,7 +83,7 @@ def histograms(panel, networks: SeparableNetworks) -> None:
 
 rank_two = Claim(
     "W has two non-zero singular values",
-    statistic="its third singular value over its second, after the paper's 500 epochs",
+    statistic="its third singular value over its first, as the figure is drawn, after the paper's 500 epochs",
     expected="< 0.1",
     values=lambda runs: {"first layer": as_in_the_paper(runs).gap()[:, 0]},
     reason="'non-zero' needs the others to be effectively zero, which is read as a tenth",

@@ -5,10 +5,10 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies._two_layer import WIDTH_FACTORS, draw_l, label, sweep
+from tutelage.specialisation.studies._two_layer import BY_LIKENESS, WIDTH_FACTORS, draw_l, label, sweep
 from tutelage.studies.claims import DIRECTION, MODERATE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import panel_grid
-from tutelage.studies.intervals import at_step, mean_where, rank_correlations, recovered_share
+from tutelage.studies.intervals import at_step, fan_out_by_likeness, mean_where, recovered_share
 from tutelage.studies.study import Plan, Scale, study
 
 POLARITIES = (0.0, 1.0, 2.0)
@@ -46,14 +46,15 @@ def draw(results: Results) -> Figure:
 
 
 def _by_rank(result: TrainedStudents) -> Measured:
-    """Rank correlation of best correlation and fan-out; where all units are specialised no rank can be seen."""
+    """Rank correlation of likeness and fan-out; where all units are specialised no rank can be seen."""
     best = at_step(result, "specialisation")
-    return Measured(rank_correlations(best, at_step(result, "fan_out")), at_limit=np.asarray((best > RECOVERED).all(1)))
+    ranks = fan_out_by_likeness(best, at_step(result, "fan_out"))
+    return Measured(ranks, at_limit=np.asarray((best > RECOVERED).all(1)))
 
 
 small_fan_out = Claim(
     "the less a student unit resembles a teacher unit, the smaller its fan-out (Theorem 2)",
-    statistic="rank correlation, over a member's units, of best correlation and fan-out norm at the end",
+    statistic=BY_LIKENESS,
     expected="> 0.3",
     values=lambda results: {label(p): _by_rank(p) for p in results},
     reason=MODERATE,
@@ -62,19 +63,22 @@ small_fan_out = Claim(
 )
 
 
-def _fan_out_ratio(result) -> np.ndarray:
+def _fan_out_ratio(result: TrainedStudents) -> Measured:
+    """Only members with units of both kinds have the ratio."""
     x, y = at_step(result, "specialisation"), at_step(result, "fan_out")
-    return mean_where(y, x < 0.7) / mean_where(y, x > RECOVERED)
+    ratio = mean_where(y, x < 0.7) / mean_where(y, x > RECOVERED)
+    return Measured(ratio, premise=np.isfinite(ratio))
 
 
 little_left = Claim(
     "units of low correlation have far smaller fan-out than specialised ones",
     statistic="mean fan-out of units with best correlation below 0.7 over that of units above 0.95, at the end; "
-    "members without such units do not count",
+    "members without units of both kinds do not count, and at least eight have to be left",
     expected="< 0.2",
     values=lambda results: {label(p): _fan_out_ratio(p) for p in results},
     reason="a fifth is read as far smaller",
     possible=(0.0, np.inf),
+    fewest=8,
 )
 
 polarity_is_harder = Claim(

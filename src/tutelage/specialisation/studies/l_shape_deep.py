@@ -5,9 +5,10 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
 from tutelage.specialisation.studies._deep_setting import BATCH, DeepTeacherSize, deep_experiment, layers_of
+from tutelage.specialisation.studies._two_layer import BY_LIKENESS
 from tutelage.studies.claims import DIRECTION, MODERATE, SIGNED, Claim, Measured
 from tutelage.studies.figures import panel_grid
-from tutelage.studies.intervals import above_chance, at_step, rank_correlations
+from tutelage.studies.intervals import above_chance, at_step, fan_out_by_likeness
 from tutelage.studies.study import Plan, Scale, study
 
 SIZES: dict[Scale, DeepTeacherSize] = {
@@ -83,12 +84,12 @@ def draw(results: Results) -> Figure:
 
 def _rank(result: TrainedStudents, step: int | None) -> list[np.ndarray]:
     x, y = (layers_of(result, at_step(result, name, step)) for name in ("specialisation", "fan_out"))
-    return [rank_correlations(a, b) for a, b in zip(x, y, strict=True)]
+    return [fan_out_by_likeness(a, b) for a, b in zip(x, y, strict=True)]
 
 
 small_fan_out = Claim(
     "the less a student unit resembles a teacher unit, the smaller its sqrt(E beta_kk), at every layer",
-    statistic="rank correlation, over a member's units of a layer, of best correlation and sqrt(E beta_kk) at the end",
+    statistic=BY_LIKENESS.replace("units,", "units of a layer,").replace("fan-out norm", "sqrt(E beta_kk)"),
     expected="> 0.3",
     values=lambda results: {
         f"layer {layer + 1}": Measured(ranks, baseline=chance)

@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies._two_layer import MEASURES, SIZES, draw_l
+from tutelage.specialisation.studies._two_layer import BY_LIKENESS, MEASURES, SIZES, draw_l
 from tutelage.studies.claims import MODERATE, SHARE, SIGNED, STRONG, Claim, Measured
 from tutelage.studies.figures import panel_grid
-from tutelage.studies.intervals import at_step, rank_correlations, recovered_share
+from tutelage.studies.intervals import at_step, fan_out_by_likeness, rank_correlations, recovered_share
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import CorrelatedGaussian, Distribution, Gaussian, StudentT, Uniform
@@ -95,10 +95,10 @@ recovered = Claim(
 
 small_fan_out = Claim(
     "the less a student unit resembles a teacher unit, the smaller its fan-out (Theorem 2)",
-    statistic="rank correlation, over a member's units, of best correlation and fan-out norm at the end",
+    statistic=BY_LIKENESS,
     expected="> 0.3",
     values=lambda results: {
-        _label(p): rank_correlations(at_step(p, "specialisation"), at_step(p, "fan_out")) for p in results
+        _label(p): fan_out_by_likeness(at_step(p, "specialisation"), at_step(p, "fan_out")) for p in results
     },
     reason=MODERATE,
     possible=SIGNED,

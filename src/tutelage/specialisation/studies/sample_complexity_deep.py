@@ -36,7 +36,7 @@ def sample_complexity_deep(scale: Scale) -> Plan:
     return Plan(
         experiments=[deep_experiment(size, loss, n, 2, MEASURES) for loss in NAMES for n in size.samples],
         figure=draw,
-        claims=[generalises, specialises, every_layer, lowest_best],
+        claims=[generalises, specialises, every_layer, lowest_best, lowest_best_beyond_chance],
         numbers="layer",
     )
 
@@ -122,7 +122,20 @@ def _lead_of_lowest(result: TrainedStudents) -> np.ndarray:
 
 
 lowest_best = Claim(
-    "the lowest layer is found better than the top one, whatever the number of samples",
+    "the lowest layer converges better than the top layers at different sample sizes",
+    statistic="rho_mean at the end, of the lowest hidden layer minus the largest of those above it, seed by seed",
+    expected="> 0",
+    values=lambda results: {
+        f"{NAMES[p.setting('loss')]}, {p.experiment.inputs.train:,} samples": rho[:, 0] - rho[:, 1:].max(1)
+        for p in results
+        for rho in [at_step(p, "rho_mean")]
+    },
+    reason=DIRECTION,
+    place="sec. 7, Fig. 6",
+)
+
+lowest_best_beyond_chance = Claim(
+    "the lowest layer is found better than the top one, whatever the number of samples (our own count from chance)",
     statistic="rho_mean at the end, counted from that before training (chance) to 1: of the lowest hidden layer minus "
     "that of the highest, seed by seed",
     expected="> 0",
@@ -130,4 +143,5 @@ lowest_best = Claim(
         f"{NAMES[p.setting('loss')]}, {p.experiment.inputs.train:,} samples": _lead_of_lowest(p) for p in results
     },
     reason=DIRECTION,
+    standing="own",
 )
