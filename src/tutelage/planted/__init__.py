@@ -1,0 +1,46 @@
+"""Does a method that claims to find structure find what is there? Planted teachers as a calibrated test bed.
+
+Teachers whose units are known, students whose recovery of them is measured by exact theory, and methods scored as
+estimators: recall at a false-discovery rate, calibration, coverage, bias of counts, and invariance under changes of the
+weights that leave the function as it is. A method is one function, registered with :func:`method`::
+
+    @method("loudest-units")
+    def loudest(students, inputs):
+        return Answer(ranking=students.activations(inputs).std(1))
+
+Score it with ``tutelage planted loudest-units --with FILE.py``, or with :func:`leaderboard`.
+
+To read, in this order: ``difficulty`` (the dials), ``rewriting`` and ``cases`` (in which form students are given),
+``truth`` (what is in them), ``view`` and ``answer`` (what a method sees and returns), ``scores``, ``experiment``, and
+then ``methods/matching``.
+"""
+
+from tutelage.planted.answer import Answer
+from tutelage.planted.cases import CASES
+from tutelage.planted.difficulty import DIALS, Difficulty
+from tutelage.planted.experiment import PlantedScores, PlantedStudents
+from tutelage.planted.registry import METHODS, Method, method
+from tutelage.planted.scores import SCORES
+from tutelage.planted.truth import STATES, Truth, truth
+from tutelage.planted.view import View
+from tutelage.planted.wrapping import for_modules
+
+from tutelage.planted import methods as _methods  # noqa: F401, I001 last, since methods use what is imported above
+
+__all__ = [
+    "CASES",
+    "DIALS",
+    "METHODS",
+    "SCORES",
+    "STATES",
+    "Answer",
+    "Difficulty",
+    "Method",
+    "PlantedScores",
+    "PlantedStudents",
+    "Truth",
+    "View",
+    "for_modules",
+    "method",
+    "truth",
+]

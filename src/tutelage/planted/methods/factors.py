@@ -1,0 +1,95 @@
+"""Matrix factorisations of the activations: PCA, ICA, NMF and dictionary learning, from scikit-learn.
+
+All get as many components as principal directions are needed for 99 % of the variance. A component is a direction by
+which its code is read off the activations; it is scored by the share of the variance of the activations that goes with
+its code.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from torch import Tensor
+
+from tutelage.planted.answer import Answer
+from tutelage.planted.methods._sklearn import each, padded, sklearn
+from tutelage.planted.registry import method
+from tutelage.planted.view import View
+
+_KEPT = 0.99
+
+
+@method("pca")
+def pca(students: View, inputs: Tensor) -> Answer:
+    """Principal directions of the activations."""
+    return _factored(students, inputs, lambda f, k: sklearn("decomposition").PCA(k).fit(f).components_)
+
+
+@method("ica")
+def ica(students: View, inputs: Tensor) -> Answer:
+    """Independent components of the activations, by FastICA (Hyvärinen and Oja 2000)."""
+
+    def components(f: np.ndarray, k: int) -> np.ndarray:
+        found = sklearn("decomposition").FastICA(k, whiten="unit-variance", random_state=0, max_iter=300, tol=1e-3)
+        return found.fit(f).components_
+
+    return _factored(students, inputs, components)
+
+
+@method("nmf")
+def nmf(students: View, inputs: Tensor) -> Answer:
+    """Non-negative factors of the activations, shifted to be at least 0 (Lee and Seung 1999)."""
+
+    def components(f: np.ndarray, k: int) -> np.ndarray:
+        shifted = f - np.minimum(f.min(0), 0)
+        found = sklearn("decomposition").NMF(k, init="nndsvda", random_state=0, max_iter=300).fit(shifted)
+        return np.linalg.pinv(found.components_).T  # codes are read off by the pseudo-inverse
+
+    return _factored(students, inputs, components)
+
+
+@method("dictionary")
+def dictionary(students: View, inputs: Tensor) -> Answer:
+    """A sparse dictionary of the activations, by online dictionary learning (Mairal et al. 2009)."""
+
+    def components(f: np.ndarray, k: int) -> np.ndarray:
+        centred = f - f.mean(0)
+        size = np.linalg.norm(centred, axis=1).mean()
+        model = sklearn("decomposition").MiniBatchDictionaryLearning
+        found = model(k, alpha=0.1, batch_size=64, max_iter=10, random_state=0, fit_algorithm="cd").fit(centred / max(size, 1e-12))
+        return np.linalg.pinv(found.components_).T
+
+    return _factored(students, inputs, components)
+
+
+def _factored(students: View, inputs: Tensor, components: Callable[[np.ndarray, int], np.ndarray]) -> Answer:
+    directions, scores = [], []
+
+    def work(f: np.ndarray) -> np.ndarray:
+        alive = f.std(0) > 0
+        found = np.zeros((1, f.shape[1]))
+        if alive.any():
+            inner = components(f[:, alive], _rank(f[:, alive]))
+            found = np.zeros((len(inner), f.shape[1]))
+            found[:, alive] = inner
+        directions.append(found)
+        scores.append(_shares(f, found))
+        return found
+
+    each(students.activations(inputs), work)
+    stacked, sure = padded(directions, scores)
+    return Answer(directions=stacked, scores=sure, count=[len(s) for s in scores])
+
+
+def _rank(f: np.ndarray) -> int:
+    """How many principal directions hold 99 % of the variance."""
+    values = np.linalg.eigvalsh(np.cov(f.T).reshape(f.shape[1], -1))[::-1].clip(0)
+    return int((np.cumsum(values) < _KEPT * values.sum()).sum()) + 1
+
+
+def _shares(f: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Share of the variance of the activations that is linear in each code: [K]."""
+    centred = f - f.mean(0)
+    code = centred @ directions.T
+    norms = np.linalg.norm(code, axis=0)
+    code = code / np.where(norms > 0, norms, 1)
+    return ((centred.T @ code) ** 2).sum(0) / max((centred**2).sum(), 1e-300)
