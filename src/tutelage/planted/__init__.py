@@ -8,24 +8,26 @@ weights that leave the function as it is. A method is one function, registered w
     def loudest(students, inputs):
         return Answer(ranking=students.activations(inputs).std(1))
 
-Score it with ``tutelage planted loudest-units --with FILE.py``, or with :func:`leaderboard`.
+Score it with ``tutelage planted loudest-units --with FILE.py``, or with :func:`evaluate`.
 
 To read, in this order: ``difficulty`` (the dials), ``rewriting`` and ``cases`` (in which form students are given),
 ``truth`` (what is in them), ``view`` and ``answer`` (what a method sees and returns), ``scores``, ``experiment``, and
 then ``methods/matching``.
 """
 
+import importlib
+
 from tutelage.planted.answer import Answer
 from tutelage.planted.cases import CASES
 from tutelage.planted.difficulty import DIALS, Difficulty
-from tutelage.planted.experiment import PlantedScores, PlantedStudents
+from tutelage.planted.experiment import PlantedScores, PlantedStudents, evaluate
 from tutelage.planted.registry import METHODS, Method, method
 from tutelage.planted.scores import SCORES
 from tutelage.planted.truth import STATES, Truth, truth
 from tutelage.planted.view import View
 from tutelage.planted.wrapping import for_modules
 
-from tutelage.planted import methods as _methods  # noqa: F401, I001 last, since methods use what is imported above
+importlib.import_module(f"{__name__}.methods")
 
 __all__ = [
     "CASES",
@@ -40,6 +42,7 @@ __all__ = [
     "PlantedStudents",
     "Truth",
     "View",
+    "evaluate",
     "for_modules",
     "method",
     "truth",

@@ -90,7 +90,9 @@ def candidates(answer: Any, view: View, method: str) -> Candidates:
         raise TutelageError(f"the method '{method}' returned {type(answer).__name__}: return a tutelage.planted.Answer")
     given = [name for name in FORMS if getattr(answer, name) is not None]
     if len(given) != 1:
-        raise TutelageError(f"the method '{method}' gave {' and '.join(given) or 'none'} of {', '.join(FORMS)}: give one")
+        raise TutelageError(
+            f"the method '{method}' gave {' and '.join(given) or 'none'} of {', '.join(FORMS)}: give one"
+        )
     s, n, d = view.members, view.units, view.network.inputs
     form = given[0]
     last = {"directions": (None, n), "input_directions": (None, d), "similarity": (n, None)}.get(form, (n,))
@@ -119,7 +121,11 @@ def _activity(form: str, value: Tensor, view: View) -> tuple[Callable[[Tensor], 
             raise TutelageError("input_directions are for the first hidden layer: give directions for deeper ones")
         return lambda points: points.double() @ value.mT, value.new_zeros(value.shape[:2]), value.shape[1]
     if form == "directions":
-        return lambda points: view.activations(points).double() @ value.mT, value.new_zeros(value.shape[:2]), value.shape[1]
+        return (
+            lambda points: view.activations(points).double() @ value.mT,
+            value.new_zeros(value.shape[:2]),
+            value.shape[1],
+        )
     if form == "groups":
         count = max(1, int(value.max().item()) + 1)
         members = _members(value, count).to(value.dtype)

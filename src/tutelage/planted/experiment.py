@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -12,12 +12,13 @@ from pydantic import PositiveFloat, field_validator
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.functions import same_function
 from tutelage.lab.context import Context
 from tutelage.lab.experiment import Arrays, Experiment
 from tutelage.measures import second_moments, similarity
 from tutelage.networks import Network, forward, outputs
 from tutelage.planted.answer import candidates
-from tutelage.planted.cases import CASES, TRAINED, UNCHANGED, applies, in_case
+from tutelage.planted.cases import CASES, SAME, TRAINED, UNCHANGED, UNTRAINED, applies, in_case
 from tutelage.planted.difficulty import Difficulty
 from tutelage.planted.guard import guarded
 from tutelage.planted.registry import METHODS, Method, find
@@ -25,10 +26,10 @@ from tutelage.planted.scores import SCORES, score
 from tutelage.planted.truth import Truth, truth
 from tutelage.planted.view import View
 from tutelage.settings import Seeds
-from tutelage.studies.training import train_in
 
 TWINS = 1_000_003
 """Added to a seed for another start of a student of the same teacher."""
+_PROOF = 5.0  # seconds for the proof of one student
 INDICES = ("cka", "svcca", "cca")
 """Similarity indices of whole layers, student against teacher."""
 
@@ -37,14 +38,17 @@ class PlantedStudents(Experiment, kind="planted-students", numerics=1):
     """Students of planted teachers with their twins, and what is in them, case by case.
 
     Arrays: ``trained_0``, ``start_0``, ``twins_0``, ... are the parameters of the networks (weights, then biases);
-    ``state_CASE`` and ``certified_CASE`` [S, L, m] the codes of the truth; ``cka``, ``svcca`` and ``cca`` [S, L] the
-    similarity of each layer with the teacher's.
+    ``state_CASE`` and ``certified_CASE`` [S, L, m] the codes of the truth; ``proved_CASE`` [S] whether the students are
+    proved to be the same function as those trained; ``cka``, ``svcca`` and ``cca`` [S, L] the similarity of each layer
+    with the teacher's.
     """
 
     difficulty: Difficulty
     """How hard the teachers are to find."""
     seeds: Seeds
     """Seeds of the members."""
+    cases: tuple[str, ...] = (TRAINED, UNTRAINED)
+    """The cases whose truth is stored."""
 
     @property
     def cost(self) -> float:
@@ -52,6 +56,8 @@ class PlantedStudents(Experiment, kind="planted-students", numerics=1):
         return 2e-6 * self.members * d.steps * d.depth * d.width_factor + 0.1 * self.members
 
     def run(self, context: Context) -> Arrays:
+        from tutelage.studies.training import train_in  # the studies know this package
+
         d = self.difficulty
         distribution = d.distribution()
         teacher = d.teacher().make(self.seeds, distribution, torch.float64)
@@ -67,7 +73,9 @@ class PlantedStudents(Experiment, kind="planted-students", numerics=1):
             for place, parameter in enumerate(network.parameters)
         }
         scene = Scene(self, teacher, networks["trained"], networks["start"], networks["twins"], *_points(self, inputs))
-        for case in scene.cases:
+        for case in (case for case in scene.cases if case in self.cases):
+            if case in SAME:
+                arrays[f"proved_{case}"] = proved(scene.trained, scene.students(case))
             truths = [scene.truth(case, layer) for layer in scene.layers]
             arrays[f"state_{case}"] = torch.stack([t.state for t in truths], 1).numpy()
             arrays[f"certified_{case}"] = torch.stack([t.certified for t in truths], 1).numpy()
@@ -77,6 +85,12 @@ class PlantedStudents(Experiment, kind="planted-students", numerics=1):
 def _points(experiment: PlantedStudents, inputs: Any) -> tuple[Tensor, Tensor]:
     """Points that methods see, and points on which answers are scored."""
     return inputs.train[:, : experiment.difficulty.samples], inputs.evaluate
+
+
+def proved(trained: Network, rewritten: Network) -> np.ndarray:
+    """Whether each student is proved to be the same function as before, on all inputs: bool [S]."""
+    pairs = ((trained[member], rewritten[member]) for member in range(trained.members))
+    return np.array([same_function(*pair, seconds=_PROOF).same is True for pair in pairs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +167,8 @@ def _scene(experiment: PlantedStudents, result: Any) -> Scene:
         teacher = d.teacher().make(experiment.seeds, distribution, torch.float64)
         inputs = distribution.draw(teacher, experiment.seeds)
         like = d.student().build(teacher, experiment.seeds)
-        networks = [_filled(like, arrays, name) for name in ("trained", "start", "twins")]
-        _known[experiment.hash] = Scene(experiment, teacher, *networks, *_points(experiment, inputs))
+        trained, start, twins = (_filled(like, arrays, name) for name in ("trained", "start", "twins"))
+        _known[experiment.hash] = Scene(experiment, teacher, trained, start, twins, *_points(experiment, inputs))
     return _known[experiment.hash]
 
 
@@ -206,7 +220,8 @@ class PlantedScores(Experiment, kind="planted-scores", numerics=1):
         parts = {}
         every = list(product(self.cases, scene.layers))
         for done, (case, layer) in enumerate(every):
-            parts[case, layer] = context.part(f"{case} {layer}", lambda c=case, l=layer: self._scored(scene, chosen, c, l))
+            work = partial(self._scored, scene, chosen, case, layer)
+            parts[case, layer] = context.part(f"{case} {layer}", work)
             context.progress((done + 1) / len(every))
         names = (*SCORES, "found", "inside", "curve")
         arrays = {
@@ -250,7 +265,8 @@ def _undefined(members: int, units: int) -> dict[str, np.ndarray]:
 
 
 def _invariance(found: np.ndarray, cases: Sequence[str]) -> np.ndarray:
-    """Units found in both over units found in either, mean over the rewritten cases: [S, L]; NaN where there is none.
+    """Units found in both over units found in either, mean over the rewritten cases: [S, L]; NaN where none is found in
+    either.
 
     found [S, C, L, m]: of the trained students and of the same functions with other weights.
     """
@@ -260,4 +276,53 @@ def _invariance(found: np.ndarray, cases: Sequence[str]) -> np.ndarray:
     base = found[:, cases.index(TRAINED)][:, None]
     other = found[:, rewritten]
     both, either = (base & other).sum(3), (base | other).sum(3)
-    return np.where(either > 0, both / np.maximum(either, 1), 1.0).mean(1)
+    overlap = np.where(either > 0, both / np.maximum(either, 1), np.nan)
+    count = np.isfinite(overlap).sum(1)
+    return np.where(count > 0, np.nansum(overlap, axis=1) / np.maximum(count, 1), np.nan)
+
+
+def evaluate(
+    name: str,
+    difficulty: Difficulty | None = None,
+    seeds: int | Sequence[int] = 8,
+    cases: Sequence[str] = (TRAINED,),
+    seconds: float = 60.0,
+) -> Arrays:
+    """Score a method on planted students that are trained for it, without storing anything.
+
+    Parameters
+    ----------
+    name
+        Name of a registered method.
+    difficulty
+        How hard the teachers are to find; default: the defaults of the dials.
+    seeds
+        A number of members, or their seeds.
+    cases
+        In which of the ``CASES`` students are given.
+    seconds
+        Time limit for one call of the method.
+
+    Returns
+    -------
+    dict
+        The arrays of :class:`PlantedScores`.
+
+    Examples
+    --------
+    >>> scores = evaluate("max-correlation", Difficulty(units=3, inputs=5, steps=500), seeds=2)
+    >>> scores["recall"].shape  # members, cases, layers
+    (2, 1, 1)
+    """
+    listed = range(seeds) if isinstance(seeds, int) else seeds
+    students = PlantedStudents(difficulty=difficulty or Difficulty(), seeds=tuple(listed), cases=(TRAINED,))
+    scores = PlantedScores(students=students, method=name, cases=tuple(cases), seconds=seconds)
+    return scores.run(Context(result=lambda needed: _InMemory(needed, needed.run(Context()))))
+
+
+@dataclass(frozen=True, eq=False)
+class _InMemory:
+    """A result that is not stored: the experiment and its arrays."""
+
+    experiment: Experiment
+    arrays: Arrays

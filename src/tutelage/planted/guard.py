@@ -1,10 +1,12 @@
-"""A method of a user is called in a process of its own: it may raise, hang or end its process, and one sentence says so.
+"""A method of a user is called in a process of its own: it may raise, hang or end it, and one sentence says so.
 
 The child is a fork, so that a function of a notebook needs no file. It computes with one thread: a fork has lost the
 other threads of OpenMP, and a parallel loop would wait for them for ever.
 """
 
 import multiprocessing
+import pickle
+import random
 import signal
 import traceback
 import warnings
@@ -13,6 +15,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+import numpy as np
 import torch
 
 from tutelage.errors import TutelageError
@@ -52,7 +55,7 @@ def guarded(name: str, work: Callable[[], T], seconds: float) -> T:
             raise TutelageError(
                 f"the method '{name}' took longer than {seconds:g} seconds: make it faster or give --seconds"
             )
-        outcome, value = receiving.recv()
+        outcome, value = pickle.loads(receiving.recv_bytes())
     except EOFError:
         child.join(5)
         raise TutelageError(f"the method '{name}' ended its process (exit code {child.exitcode}): fix it") from None
@@ -77,14 +80,19 @@ def _here(name: str, work: Callable[[], T]) -> T:
 def _child(sending: Connection, work: Callable[[], T]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     _one_thread()
+    # A fork would draw what its siblings draw, and a method without a seed would look as if it had one.
+    random.seed()
+    np.random.seed()  # noqa: NPY002
+    torch.seed()
     try:
         message = "value", work()
     except BaseException as error:
         message = "error", _about(error)
     try:
-        sending.send(message)
+        packed = pickle.dumps(message)  # a pipe of multiprocessing would send tensors by files that this process holds
     except Exception as error:  # what a method returns may be anything, and what pickling it raises is as various
-        sending.send(("error", _about(error)))
+        packed = pickle.dumps(("error", _about(error)))
+    sending.send_bytes(packed)
 
 
 def _one_thread() -> None:

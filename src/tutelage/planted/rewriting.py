@@ -94,7 +94,11 @@ def with_dead_units(students: Network, seeds: Sequence[int]) -> Network:
         extra, count = v[:, : -(-v.shape[1] // 2)], -(-v.shape[1] // 2)
         outgoing = draws.normals(key, extra[0].numel(), dtype=v.dtype).view_as(extra) * v.std((1, 2), keepdim=True)
         still = w.new_zeros(w.shape[0], w.shape[1], count)
-        return torch.cat([w, still], 2), torch.cat([b, b.new_full((len(b), count), -1.0)], 1), torch.cat([v, outgoing], 1)
+        return (
+            torch.cat([w, still], 2),
+            torch.cat([b, b.new_full((len(b), count), -1.0)], 1),
+            torch.cat([v, outgoing], 1),
+        )
 
     return _rewritten(students, seeds, "dead", change)
 

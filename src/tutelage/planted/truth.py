@@ -5,11 +5,13 @@ For teacher unit j and the units k of the same layer of a student, with activati
 .. math:: \rho_{jk} = \mathrm{corr}(f^*_j, f_k), \qquad
     R_j^2 = \frac{c_j^T C^+ c_j}{\mathrm{var} f^*_j}, \quad C = \mathrm{cov}(f), \; c_j = \mathrm{cov}(f, f^*_j)
 
-Above the threshold t (0.95, Tian 2020, section 7.1) a unit is *present* if :math:`|\rho_{jk}| > t` for one k, *split* if
-for several, *in superposition* if for none but :math:`R_j > t`, so that a combination of several units is it; else
-*absent*. A combination that the students had before training too says nothing, and does not count. By activation, the moments are those of the scoring points. By certificate, they are exact: the first layer of
-piecewise linear networks has closed forms under Gaussian inputs (:mod:`tutelage.population`), so no sample decides;
-elsewhere a unit is decided where a 99 % interval of its correlation, by Fisher's transformation, leaves out t.
+Above the threshold t (0.95, Tian 2020, section 7.1) a unit is *present* if :math:`|\rho_{jk}| > t` for one k, *split*
+if for several, *in superposition* if for none but :math:`R_j > t`, so that a combination of several units is it; else
+*absent*. A combination that the students had before training too says nothing, and does not count.
+
+By activation, the moments are those of the scoring points. By certificate, they are exact: the first layer of piecewise
+linear networks has closed forms under Gaussian inputs (:mod:`tutelage.population`), so no sample decides; elsewhere a
+unit is decided where a 99 % interval of its correlation, by Fisher's transformation, leaves out t.
 """
 
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from torch import Tensor
 
 from tutelage.measures import RECOVERED, correlations
 from tutelage.networks import Network, forward
+from tutelage.planted.view import incoming
 from tutelage.population import biased
 from tutelage.training.inputs import Distribution, Gaussian, GaussianCovariance
 
@@ -153,10 +156,7 @@ def _exact(teacher: Network, students: Network, distribution: Distribution | Non
     root = _root(distribution, teacher.inputs)
     if root is None or not alike or students.activation not in _PIECEWISE:
         return None
-    units = [
-        (n.weights[0].double().mT * root, n.weights[0].new_zeros(n.members, n.widths[1]) if n.biases is None else n.biases[0])
-        for n in (teacher, students)
-    ]  # fmt: skip
+    units = [(w[..., :-1] * root, w[..., -1]) for w in (incoming(n, 1).double() for n in (teacher, students))]
     one = (torch.zeros_like(units[0][0][:, :1]), torch.ones_like(units[0][1][:, :1]))
     w, b = (torch.cat([u[i] for u in (*units, one)], 1).double() for i in (0, 1))
     products = biased.product(w, b, w, b, students.activation, students.slope)
@@ -189,8 +189,10 @@ def _by_interval(rho: Tensor, explained: Tensor, samples: int) -> Tensor:
     The interval is that of Fisher's transformation; atanh of a correlation has the standard error 1/sqrt(N - 3).
     """
     reach = _QUANTILE / max(samples - 3, 1) ** 0.5
-    ends = [
-        states(*(torch.tanh(torch.atanh(value.abs().clamp(max=1 - 1e-12)) + sign * reach) for value in (rho, explained)))
-        for sign in (-1, 1)
-    ]  # fmt: skip
+    ends = [states(_moved(rho, end), _moved(explained, end)) for end in (-reach, reach)]
     return torch.where(ends[0] == ends[1], ends[0], NOT_DECIDED)
+
+
+def _moved(correlation: Tensor, by: float) -> Tensor:
+    """Correlations after a step on Fisher's scale."""
+    return torch.tanh((torch.atanh(correlation.abs().clamp(max=1 - 1e-12)) + by).clamp_min(0))

@@ -61,7 +61,9 @@ def _stack(answers: list[Any]) -> Answer:
     """Answers of single networks as one of all members; a member with fewer candidates is an error."""
     for answer in answers:
         if not isinstance(answer, Answer):
-            raise TutelageError(f"a function for modules must return tutelage.planted.Answer, got {type(answer).__name__}")
+            raise TutelageError(
+                f"a function for modules must return tutelage.planted.Answer, got {type(answer).__name__}"
+            )
     values: dict[str, Any] = {"rectified": answers[0].rectified}
     for field in fields(Answer):
         if field.name == "rectified" or getattr(answers[0], field.name) is None:

@@ -24,12 +24,15 @@ def kmeans_activations(students: View, inputs: Tensor) -> Answer:
 
 
 def _grouped(rows: Tensor) -> Answer:
-    """Units [S, n, ...] in groups; a group is surer the nearer its units are to its middle, and alone it is least sure.
-
-    """
+    """Units [S, n, ...] in groups; a group is surer the nearer its units are to its middle, a single unit least."""
     labels = np.stack(each(rows, _labels)).astype(int)
     count = labels.max() + 1
-    scores = np.stack([[_tightness(x, each == group) for group in range(count)] for x, each in zip(rows.double().numpy(), labels, strict=True)])
+    scores = np.stack(
+        [
+            [_tightness(x, each == group) for group in range(count)]
+            for x, each in zip(rows.double().numpy(), labels, strict=True)
+        ]
+    )
     return Answer(groups=labels, scores=scores, count=labels.max(1) + 1)
 
 
@@ -37,7 +40,9 @@ def _labels(x: np.ndarray) -> np.ndarray:
     cluster, metrics = sklearn("cluster"), sklearn("metrics")
     if len(np.unique(x.round(9), axis=0)) < 3:
         return np.zeros(len(x), int)
-    sizes = sorted({min(max(2, round(len(x) * share)), len(np.unique(x.round(9), axis=0)) - 1) for share in (0.1, 0.2, 0.35, 0.5)})
+    sizes = sorted(
+        {min(max(2, round(len(x) * share)), len(np.unique(x.round(9), axis=0)) - 1) for share in (0.1, 0.2, 0.35, 0.5)}
+    )
     tried = [cluster.KMeans(k, n_init=3, random_state=0).fit_predict(x) for k in sizes]
     return max(tried, key=lambda labels: metrics.silhouette_score(x, labels) if len(set(labels)) > 1 else -1.0)
 

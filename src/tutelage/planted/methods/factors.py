@@ -1,8 +1,8 @@
 """Matrix factorisations of the activations: PCA, ICA, NMF and dictionary learning, from scikit-learn.
 
-All get as many components as principal directions are needed for 99 % of the variance. A component is a direction by
-which its code is read off the activations; it is scored by the share of the variance of the activations that goes with
-its code.
+All get as many components as principal directions are needed for 99 % of the variance. A component is a direction; its
+score is the share of the variance of the activations that is linear in the activations along it. Of the dictionaries
+the directions are the atoms.
 """
 
 from collections.abc import Callable
@@ -41,8 +41,7 @@ def nmf(students: View, inputs: Tensor) -> Answer:
 
     def components(f: np.ndarray, k: int) -> np.ndarray:
         shifted = f - np.minimum(f.min(0), 0)
-        found = sklearn("decomposition").NMF(k, init="nndsvda", random_state=0, max_iter=300).fit(shifted)
-        return np.linalg.pinv(found.components_).T  # codes are read off by the pseudo-inverse
+        return sklearn("decomposition").NMF(k, init="nndsvda", random_state=0, max_iter=300).fit(shifted).components_
 
     return _factored(students, inputs, components)
 
@@ -53,10 +52,10 @@ def dictionary(students: View, inputs: Tensor) -> Answer:
 
     def components(f: np.ndarray, k: int) -> np.ndarray:
         centred = f - f.mean(0)
-        size = np.linalg.norm(centred, axis=1).mean()
+        rectified = {"positive_code": True, "positive_dict": True} if (f >= 0).all() else {}
         model = sklearn("decomposition").MiniBatchDictionaryLearning
-        found = model(k, alpha=0.1, batch_size=64, max_iter=10, random_state=0, fit_algorithm="cd").fit(centred / max(size, 1e-12))
-        return np.linalg.pinv(found.components_).T
+        found = model(k, alpha=0.1, batch_size=64, max_iter=10, random_state=0, fit_algorithm="cd", **rectified)
+        return found.fit(centred / max(np.linalg.norm(centred, axis=1).mean(), 1e-12)).components_
 
     return _factored(students, inputs, components)
 

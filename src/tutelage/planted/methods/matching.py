@@ -47,7 +47,9 @@ def weight_matching(students: View, inputs: Tensor) -> Answer:
     teacher unit so that the sum is largest, and the other student units come after all of those.
     """
     assert students.teacher is not None
-    mine, other = (torch.nn.functional.normalize(w, dim=2) for w in (students.incoming(), incoming(students.teacher, 1)))
+    mine, other = (
+        torch.nn.functional.normalize(w, dim=2) for w in (students.incoming(), incoming(students.teacher, 1))
+    )
     cosine = (mine @ other.mT).double()  # [S, n, m]
     scores = cosine.amax(2) - 2  # below every assigned unit
     similarity = cosine.clone()

@@ -1,7 +1,7 @@
 r"""Scores by which units are pruned: the size of their weights, and how training moves them.
 
 Magnitude (Li et al. 2017): the sum of the sizes of a unit's input weights. Movement (Sanh et al. 2020): minus the sum
-over steps and input weights of :math:`w\, \partial L / \partial w`, which is positive for weights that move away from 0.
+over steps and input weights of :math:`w\, \partial L / \partial w`, positive for weights that move away from 0.
 """
 
 import torch

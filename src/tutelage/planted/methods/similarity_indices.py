@@ -23,7 +23,10 @@ def svcca(students: View, inputs: Tensor) -> Answer:
 
 
 def _canonical(students: View, inputs: Tensor, keep: float) -> Answer:
-    x, y = (f.double() - f.double().mean(1, keepdim=True) for f in (students.activations(inputs), students.reference(inputs)))
+    x, y = (
+        f.double() - f.double().mean(1, keepdim=True)
+        for f in (students.activations(inputs), students.reference(inputs))
+    )
     maps = [_whitening(f.mT @ f / f.shape[1], keep) for f in (x, y)]
     u, rho, _ = torch.linalg.svd(maps[0].mT @ (x.mT @ y / x.shape[1]) @ maps[1], full_matrices=False)
     return Answer(directions=(maps[0] @ u).mT, scores=rho)

@@ -11,7 +11,7 @@ from tutelage.planted.answer import Answer
 from tutelage.planted.registry import method
 from tutelage.planted.view import View
 
-_STEPS, _RATE, _SPARSITY = 600, 0.02, 0.02
+_STEPS, _RATE, _SPARSITY = 600, 0.01, 0.01
 
 
 @method("sparse-autoencoder")
