@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from tutelage.planted.leaderboard import Board, Entry
 
 FAILED = 2
+_WIDE = 100  # columns of a terminal from which on intervals have room
+_HEADS = {
+    "average_precision": "average precision",
+    "calibration_error": "calib. error",
+    "count_bias": "count bias",
+    "invariance": "invar.",
+}
 REFERENCES = ("oracle", "random")
 """Methods that are scored beside those named: what cannot be beaten, and chance."""
 
@@ -99,15 +106,18 @@ def _print(entries: list[Entry], failures: dict[str, str], leaderboard: Path, pa
     from tutelage.planted.leaderboard import ranked
     from tutelage.planted.page import COLUMNS, cell, short
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("method", no_wrap=True)
-    table.add_column("sees")
-    for name in COLUMNS:
-        table.add_column(name.replace("_", " "), justify="right", no_wrap=name == "recall")
-    for entry in ranked(entries):  # intervals of the first score; the page has them all
-        first, *rest = (entry.scores[name] for name in COLUMNS)
-        table.add_row(entry.method, entry.sees, cell(first), *(short(s.mean) for s in rest))
     console = Console(highlight=False)
+    wide = console.width >= _WIDE
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    for column in ("method", "sees"):
+        table.add_column(column, no_wrap=True)
+    for name in COLUMNS:
+        table.add_column(_HEADS.get(name, name), justify="right", no_wrap=name == "recall")
+    for entry in ranked(entries):  # the page has the intervals of all scores
+        first, *rest = (entry.scores[name] for name in COLUMNS)
+        table.add_row(
+            entry.method, entry.sees, cell(first) if wide else short(first.mean), *(short(s.mean) for s in rest)
+        )
     console.print(table)
     for sentence in failures.values():
         Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(sentence)

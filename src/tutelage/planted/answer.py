@@ -148,7 +148,9 @@ def _array(answer: Answer, name: str, shape: tuple[int | None, ...], method: str
     """A field as float64 of this shape, None for any length; an error for another shape or a number that is NaN."""
     try:
         value = getattr(answer, name)
-        array = value.detach().double().cpu() if isinstance(value, Tensor) else torch.from_numpy(np.array(value, float))
+        array = (
+            value.detach().double().cpu() if isinstance(value, Tensor) else torch.from_numpy(np.asarray(value, float))
+        )
     except (TypeError, ValueError) as error:
         raise TutelageError(f"the {name} of the method '{method}' are no array of numbers ({error})") from None
     fits = array.ndim == len(shape) and all(b is None or a == b for a, b in zip(array.shape, shape, strict=True))

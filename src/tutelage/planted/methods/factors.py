@@ -29,7 +29,7 @@ def ica(students: View, inputs: Tensor) -> Answer:
     """Independent components of the activations, by FastICA (Hyvärinen and Oja 2000)."""
 
     def components(f: np.ndarray, k: int) -> np.ndarray:
-        found = sklearn("decomposition").FastICA(k, whiten="unit-variance", random_state=0, max_iter=300, tol=1e-3)
+        found = sklearn("decomposition").FastICA(k, whiten="unit-variance", random_state=0, max_iter=500)
         return found.fit(f).components_
 
     return _factored(students, inputs, components)
