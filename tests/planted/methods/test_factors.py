@@ -13,7 +13,7 @@ class Mixed:
 
     def __init__(self, sources=3, units=8, count=1_500):
         draw = torch.Generator().manual_seed(2)
-        present = torch.rand(2, count, sources, generator=draw) < 0.25
+        present = torch.rand(2, count, sources, generator=draw) < 0.1
         self.sources = (present * torch.rand(2, count, sources, generator=draw)).double()
         own = torch.arange(units) % sources == torch.arange(sources)[:, None]
         self.mixing = (own + 0.1 * torch.rand(2, sources, units, generator=draw)).double()
