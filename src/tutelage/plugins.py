@@ -73,7 +73,7 @@ def load_source(source: bytes, path: str | Path) -> Plugin:
 def used_by(settings: Settings) -> list[str]:
     """Digests of the plugins that settings come from, at any depth, in order; none for what the package has itself."""
     things = list(_things(settings))
-    for thing in (thing for thing in things if type(thing).__name__ == "Method"):
+    for thing in (thing for thing in things if type(thing).__name__ == "PlantedMethod"):
         if thing not in _ORIGINS and not _of_the_package(thing):
             raise TutelageError(
                 f"the method '{thing.name}' comes from no plugin file, so what it does cannot enter the hash of an "

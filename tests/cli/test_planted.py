@@ -9,12 +9,12 @@ from tutelage.planted import METHODS
 
 OWN = '''
 import time
-from tutelage.planted import Answer, method
+from tutelage.planted import MethodAnswer, method
 
 @method("loudest-units")
 def loudest(students, inputs):
     """Units by the deviation of their activation."""
-    return Answer(ranking=students.activations(inputs).std(1))
+    return MethodAnswer(ranking=students.activations(inputs).std(1))
 
 @method("broken")
 def broken(students, inputs):

@@ -6,10 +6,10 @@ import torch
 
 import tutelage as tt
 from tutelage import TutelageError
-from tutelage.planted import METHODS, Answer, Difficulty, PlantedScores, PlantedStudents, evaluate, method
+from tutelage.planted import METHODS, Difficulty, MethodAnswer, PlantedScores, PlantedStudents, evaluate, method
 from tutelage.planted import experiment as under_test
 from tutelage.planted.cases import CASES, SAME, UNTRAINED
-from tutelage.planted.experiment import Scene
+from tutelage.planted.experiment import PlantedScene
 from tutelage.planted.scores import SCORES
 
 STUDENTS = PlantedStudents(difficulty=Difficulty(units=3, inputs=5, steps=500, samples=100), seeds=2, cases=CASES)
@@ -34,7 +34,7 @@ def run(experiment, folder):
 
 def test_students_come_back_as_they_were(folder):
     stored = run(STUDENTS, folder)
-    scene = Scene.of(stored)
+    scene = PlantedScene.of(stored)
     assert torch.equal(scene.trained.weights[0], torch.from_numpy(stored["trained_0"]))
     for case in CASES:
         assert np.array_equal(scene.truth(case, 1).state.numpy(), stored[f"state_{case}"][:, 0])
@@ -69,8 +69,11 @@ def test_methods_see_what_they_say_they_see(scene):
     ("function", "sentence"),
     [
         (lambda s, x: 1 / 0, "the method 'mine' fails at line"),
-        (lambda s, x: Answer(ranking=torch.rand(s.members, s.units)), "gives another answer when it is asked again"),
-        (lambda s, x: Answer(ranking=x), "must have shape"),
+        (
+            lambda s, x: MethodAnswer(ranking=torch.rand(s.members, s.units)),
+            "gives another answer when it is asked again",
+        ),
+        (lambda s, x: MethodAnswer(ranking=x), "must have shape"),
     ],
 )
 def test_a_method_in_trouble_stores_nothing(folder, mine, function, sentence):
@@ -82,7 +85,7 @@ def test_a_method_in_trouble_stores_nothing(folder, mine, function, sentence):
 
 
 def test_a_method_without_a_file_is_not_stored_but_evaluated(folder, mine):
-    mine(lambda s, x: Answer(ranking=s.activations(x).std(1)))
+    mine(lambda s, x: MethodAnswer(ranking=s.activations(x).std(1)))
     with pytest.raises(TutelageError, match="the method 'mine' comes from no plugin file"):
         run(PlantedScores(students=STUDENTS, method="mine"), folder)
     scores = evaluate("mine", STUDENTS.difficulty, seeds=2)

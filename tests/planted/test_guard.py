@@ -23,11 +23,9 @@ def test_what_it_returns_comes_back():
     ],
 )
 def test_what_goes_wrong_is_one_sentence(work, seconds, sentence):
-    begin = time.monotonic()
     with pytest.raises(TutelageError, match=sentence) as met:
         guarded("mine", work, seconds)
     assert "\n" not in str(met.value)
-    assert time.monotonic() - begin < 60
 
 
 def test_nothing_it_changes_stays():

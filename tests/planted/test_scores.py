@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutelage import draws
-from tutelage.planted import Answer
+from tutelage.planted import MethodAnswer
 from tutelage.planted.answer import candidates
 from tutelage.planted.cases import CASES
 from tutelage.planted.methods.reference import oracle, random
@@ -73,7 +73,7 @@ def test_a_random_order_is_chance_with_the_right_coverage(scene):
     gains = []
     for repetition in range(400):
         key = draws.keys([s + 1_000 * repetition for s in scene.experiment.seeds], "random order")
-        answer = candidates(Answer(ranking=draws.uniforms(key, view.units)), view, "mine")
+        answer = candidates(MethodAnswer(ranking=draws.uniforms(key, view.units)), view, "mine")
         gains.append(score(answer, known, scene.scoring, scene.experiment.seeds)["gain"])
     gains = np.concatenate(gains)  # three members a time, 1,200 values of one member of 40 groups of 30
     held = [(i := mean_interval(g, (-1.0, 1.0))).low <= 0 <= i.high for g in gains.reshape(-1, 30)]

@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from tutelage import TutelageError
-from tutelage.planted import METHODS, Answer, for_modules
+from tutelage.planted import METHODS, MethodAnswer, for_modules
 
 
 def loudest(module, loader, layer):
     """Units by the deviation of their activation."""
     inside = module[: 2 * layer]
-    return Answer(ranking=torch.cat([inside(x) for x, _ in loader]).std(0), count=3)
+    return MethodAnswer(ranking=torch.cat([inside(x) for x, _ in loader]).std(0), count=3)
 
 
 def test_it_gives_the_answer_of_the_stacked_method(scene):
@@ -26,7 +26,7 @@ def test_the_loader_has_inputs_and_labels(scene):
 
     def look(module, loader, layer):
         seen.append([torch.cat(parts) for parts in zip(*loader, strict=True)])
-        return Answer(ranking=torch.zeros(12))
+        return MethodAnswer(ranking=torch.zeros(12))
 
     for_modules(look)(view, scene.seen)
     assert all(torch.equal(x, scene.seen[i]) and torch.equal(y, view.labels[i]) for i, (x, y) in enumerate(seen))
@@ -36,6 +36,6 @@ def test_answers_that_do_not_fit_together(scene):
     view = scene.view("trained", 1, METHODS["pca"])
     sizes = iter((12, 11, 12))
     with pytest.raises(TutelageError, match="the ranking of single networks must all have one shape"):
-        for_modules(lambda *_: Answer(ranking=torch.zeros(next(sizes))))(view, scene.seen)
-    with pytest.raises(TutelageError, match=r"must return tutelage\.planted\.Answer, got float"):
+        for_modules(lambda *_: MethodAnswer(ranking=torch.zeros(next(sizes))))(view, scene.seen)
+    with pytest.raises(TutelageError, match=r"must return tutelage\.planted\.MethodAnswer, got float"):
         for_modules(lambda *_: 1.0)(view, scene.seen)

@@ -1,6 +1,6 @@
 """Experiments: settings with a hash, computed anywhere, stored complete or not at all, asked with SQL."""
 
-from tutelage.lab import on_ray, on_slurm  # noqa: F401 (they register themselves as places to run)
+from tutelage.lab import on_processes, on_ray, on_slurm  # noqa: F401 (they register themselves as places to run)
 from tutelage.lab.build import build
 from tutelage.lab.context import Context
 from tutelage.lab.execute import execute

@@ -6,7 +6,7 @@ weights that leave the function as it is. A method is one function, registered w
 
     @method("loudest-units")
     def loudest(students, inputs):
-        return Answer(ranking=students.activations(inputs).std(1))
+        return MethodAnswer(ranking=students.activations(inputs).std(1))
 
 Score it with ``tutelage planted loudest-units --with FILE.py``, or with :func:`evaluate`.
 
@@ -17,14 +17,14 @@ then ``methods/matching``.
 
 import importlib
 
-from tutelage.planted.answer import Answer
+from tutelage.planted.answer import MethodAnswer
 from tutelage.planted.cases import CASES
 from tutelage.planted.difficulty import DIALS, Difficulty
 from tutelage.planted.experiment import PlantedScores, PlantedStudents, evaluate
-from tutelage.planted.registry import METHODS, Method, method
+from tutelage.planted.registry import METHODS, PlantedMethod, method
 from tutelage.planted.scores import SCORES
 from tutelage.planted.truth import STATES, Truth, truth
-from tutelage.planted.view import View
+from tutelage.planted.view import StudentsView
 from tutelage.planted.wrapping import for_modules
 
 importlib.import_module(f"{__name__}.methods")
@@ -35,13 +35,13 @@ __all__ = [
     "METHODS",
     "SCORES",
     "STATES",
-    "Answer",
+    "MethodAnswer",
     "Difficulty",
-    "Method",
+    "PlantedMethod",
     "PlantedScores",
     "PlantedStudents",
     "Truth",
-    "View",
+    "StudentsView",
     "evaluate",
     "for_modules",
     "method",

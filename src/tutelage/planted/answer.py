@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
-from tutelage.planted.view import View
+from tutelage.planted.view import StudentsView
 from tutelage.printing import printed
 
 FORMS = ("directions", "input_directions", "groups", "similarity", "ranking")
@@ -18,7 +18,7 @@ FORMS = ("directions", "input_directions", "groups", "similarity", "ranking")
 
 @printed
 @dataclass(frozen=True, eq=False)
-class Answer:
+class MethodAnswer:
     """The answer of a method for S students: candidates for units of the teacher, and how sure the method is.
 
     Give one of ``directions``, ``input_directions``, ``groups``, ``similarity`` and ``ranking``. Every candidate is a
@@ -84,10 +84,12 @@ class Candidates:
     count: Tensor | None
 
 
-def candidates(answer: Any, view: View, method: str) -> Candidates:
+def candidates(answer: Any, view: StudentsView, method: str) -> Candidates:
     """A checked answer; what does not fit is an error of one sentence that names the method and the field."""
-    if not isinstance(answer, Answer):
-        raise TutelageError(f"the method '{method}' returned {type(answer).__name__}: return a tutelage.planted.Answer")
+    if not isinstance(answer, MethodAnswer):
+        raise TutelageError(
+            f"the method '{method}' returned {type(answer).__name__}: return a tutelage.planted.MethodAnswer"
+        )
     given = [name for name in FORMS if getattr(answer, name) is not None]
     if len(given) != 1:
         raise TutelageError(
@@ -114,7 +116,7 @@ def candidates(answer: Any, view: View, method: str) -> Candidates:
     return Candidates(activity, scores, named, **rest)
 
 
-def _activity(form: str, value: Tensor, view: View) -> tuple[Callable[[Tensor], Tensor], Tensor, int]:
+def _activity(form: str, value: Tensor, view: StudentsView) -> tuple[Callable[[Tensor], Tensor], Tensor, int]:
     """What candidates are on points, their default scores, and how many there are."""
     if form == "input_directions":
         if view.layer != 1:
@@ -140,11 +142,11 @@ def _members(groups: Tensor, count: int) -> Tensor:
     return groups.unsqueeze(2) == torch.arange(count, dtype=groups.dtype)
 
 
-def _optional(answer: Answer, name: str, shape: tuple[int | None, ...], method: str) -> Tensor | None:
+def _optional(answer: MethodAnswer, name: str, shape: tuple[int | None, ...], method: str) -> Tensor | None:
     return None if getattr(answer, name) is None else _array(answer, name, shape, method)
 
 
-def _array(answer: Answer, name: str, shape: tuple[int | None, ...], method: str) -> Tensor:
+def _array(answer: MethodAnswer, name: str, shape: tuple[int | None, ...], method: str) -> Tensor:
     """A field as float64 of this shape, None for any length; an error for another shape or a number that is NaN."""
     try:
         value = getattr(answer, name)

@@ -21,10 +21,10 @@ from tutelage.planted.answer import candidates
 from tutelage.planted.cases import CASES, SAME, TRAINED, UNCHANGED, UNTRAINED, applies, in_case
 from tutelage.planted.difficulty import Difficulty
 from tutelage.planted.guard import guarded
-from tutelage.planted.registry import METHODS, Method, find
+from tutelage.planted.registry import METHODS, PlantedMethod, find
 from tutelage.planted.scores import SCORES, score
 from tutelage.planted.truth import Truth, truth
-from tutelage.planted.view import View
+from tutelage.planted.view import StudentsView
 from tutelage.settings import Seeds
 
 TWINS = 1_000_003
@@ -72,7 +72,9 @@ class PlantedStudents(Experiment, kind="planted-students", numerics=1):
             for name, network in networks.items()
             for place, parameter in enumerate(network.parameters)
         }
-        scene = Scene(self, teacher, networks["trained"], networks["start"], networks["twins"], *_points(self, inputs))
+        scene = PlantedScene(
+            self, teacher, networks["trained"], networks["start"], networks["twins"], *_points(self, inputs)
+        )
         for case in (case for case in scene.cases if case in self.cases):
             if case in SAME:
                 arrays[f"proved_{case}"] = proved(scene.trained, scene.students(case))
@@ -94,7 +96,7 @@ def proved(trained: Network, rewritten: Network) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class PlantedScene:
     """Teachers, students, and the points of an experiment.
 
     Attributes
@@ -116,7 +118,7 @@ class Scene:
     scoring: Tensor
 
     @classmethod
-    def of(cls, result: Any) -> "Scene":
+    def of(cls, result: Any) -> "PlantedScene":
         """The scene of a stored result."""
         return _scene(result.experiment, lambda: result)
 
@@ -138,13 +140,13 @@ class Scene:
         distribution = self.experiment.difficulty.distribution()
         return truth(self.teacher, self.students(case), self.scoring, layer, distribution, self.start)
 
-    def view(self, case: str, layer: int, method: Method, known: Truth | None = None) -> View:
+    def view(self, case: str, layer: int, method: PlantedMethod, known: Truth | None = None) -> StudentsView:
         """What a method sees."""
         labels = outputs(self.teacher, self.seen)
         twins = self.twins if method.sees == "twins" else None
         teacher = self.teacher if method.sees in ("teacher", "truth") else None
         hidden = known if method.sees == "truth" else None
-        return View(self.students(case), layer, labels, self.experiment.seeds, twins, teacher, hidden)
+        return StudentsView(self.students(case), layer, labels, self.experiment.seeds, twins, teacher, hidden)
 
     def similarities(self) -> dict[str, np.ndarray]:
         """Similarity of every layer of the trained students with the teacher's, by index: [S, L]."""
@@ -153,11 +155,11 @@ class Scene:
         return {by: torch.stack([similarity(m, by=by) for m in moments], 1).numpy() for by in INDICES}
 
 
-_known: dict[str, Scene] = {}
+_known: dict[str, PlantedScene] = {}
 _truths: dict[tuple[str, str, int], Truth] = {}
 
 
-def _scene(experiment: PlantedStudents, result: Any) -> Scene:
+def _scene(experiment: PlantedStudents, result: Any) -> PlantedScene:
     """The scene of an experiment; that of the last one is kept, since many methods are scored on it in turn."""
     if experiment.hash not in _known:
         _known.clear()
@@ -168,7 +170,7 @@ def _scene(experiment: PlantedStudents, result: Any) -> Scene:
         inputs = distribution.draw(teacher, experiment.seeds)
         like = d.student().build(teacher, experiment.seeds)
         trained, start, twins = (_filled(like, arrays, name) for name in ("trained", "start", "twins"))
-        _known[experiment.hash] = Scene(experiment, teacher, trained, start, twins, *_points(experiment, inputs))
+        _known[experiment.hash] = PlantedScene(experiment, teacher, trained, start, twins, *_points(experiment, inputs))
     return _known[experiment.hash]
 
 
@@ -230,7 +232,7 @@ class PlantedScores(Experiment, kind="planted-scores", numerics=1):
         }
         return arrays | {"invariance": _invariance(arrays["found"], self.cases)}
 
-    def _scored(self, scene: Scene, chosen: Method, case: str, layer: int) -> dict[str, np.ndarray]:
+    def _scored(self, scene: PlantedScene, chosen: PlantedMethod, case: str, layer: int) -> dict[str, np.ndarray]:
         """Scores in one case and layer; NaN where the method or the case is not for them."""
         if case not in scene.cases or (chosen.first_layer and layer > 1):
             return _undefined(scene.teacher.members, scene.teacher.widths[layer])
@@ -241,13 +243,13 @@ class PlantedScores(Experiment, kind="planted-scores", numerics=1):
         return score(checked, known, scene.scoring, self.seeds)
 
 
-def answer_of(chosen: Method, view: View, points: Tensor, seconds: float) -> Any:
+def answer_of(chosen: PlantedMethod, view: StudentsView, points: Tensor, seconds: float) -> Any:
     """The answer of a method; one of a user is called in a process of its own."""
     work = lambda: chosen.function(view, points.clone())  # noqa: E731
     return work() if chosen.built_in else guarded(chosen.name, work, seconds)
 
 
-def check_repeats(chosen: Method, scene: Scene, seconds: float) -> None:
+def check_repeats(chosen: PlantedMethod, scene: PlantedScene, seconds: float) -> None:
     """Raise an error where a method gives two answers to one question."""
     view = scene.view(TRAINED, 1, chosen, scene.truth(TRAINED, 1))
     first, second = (candidates(answer_of(chosen, view, scene.seen, seconds), view, chosen.name) for _ in range(2))

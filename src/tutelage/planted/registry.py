@@ -7,13 +7,13 @@ from typing import Any
 from torch import Tensor
 
 from tutelage.errors import TutelageError, unknown
-from tutelage.planted.view import SEES, Sees, View
+from tutelage.planted.view import SEES, Sees, StudentsView
 
-Function = Callable[[View, Tensor], Any]
+Function = Callable[[StudentsView, Tensor], Any]
 
 
 @dataclass(frozen=True)
-class Method:
+class PlantedMethod:
     """A method that claims to find structure.
 
     Attributes
@@ -23,7 +23,7 @@ class Method:
     sees
         What it may look at, one of ``SEES``.
     function
-        From the students and inputs [S, N, d] to an :class:`Answer`.
+        From the students and inputs [S, N, d] to a :class:`MethodAnswer`.
     first_layer
         Whether it is for the first hidden layer alone.
     """
@@ -44,7 +44,7 @@ class Method:
         return (self.function.__doc__ or self.name).strip().splitlines()[0].rstrip(".")
 
 
-METHODS: dict[str, Method] = {}
+METHODS: dict[str, PlantedMethod] = {}
 
 
 def method(name: str, sees: Sees = "students", first_layer: bool = False) -> Callable[[Function], Function]:
@@ -66,10 +66,10 @@ def method(name: str, sees: Sees = "students", first_layer: bool = False) -> Cal
 
     Examples
     --------
-    >>> from tutelage.planted import METHODS, Answer
+    >>> from tutelage.planted import METHODS, MethodAnswer
     >>> @method("loudest-units")
     ... def loudest(students, inputs):
-    ...     return Answer(ranking=students.activations(inputs).std(1))
+    ...     return MethodAnswer(ranking=students.activations(inputs).std(1))
     >>> METHODS.pop("loudest-units").sees
     'students'
     """
@@ -80,13 +80,13 @@ def method(name: str, sees: Sees = "students", first_layer: bool = False) -> Cal
         known = METHODS.get(name)
         if known is not None and known.function.__module__ != function.__module__:
             raise TutelageError(f"there is a method '{name}' already: give the new one another name")
-        METHODS[name] = Method(name, sees, function, first_layer)
+        METHODS[name] = PlantedMethod(name, sees, function, first_layer)
         return function
 
     return register
 
 
-def find(name: str) -> Method:
+def find(name: str) -> PlantedMethod:
     """Method by name.
 
     Parameters
@@ -96,7 +96,7 @@ def find(name: str) -> Method:
 
     Returns
     -------
-    Method
+    PlantedMethod
         A :class:`~tutelage.TutelageError` names the nearest method if there is none of that name.
     """
     if name not in METHODS:

@@ -21,7 +21,7 @@ from other starts; also the teachers; also the truth, which is for the oracle.""
 
 @printed
 @dataclass(frozen=True, eq=False)
-class View:
+class StudentsView:
     """Stacked students and one of their hidden layers, as a method sees them.
 
     Attributes

@@ -11,9 +11,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from tutelage.errors import TutelageError
 from tutelage.networks import to_module
-from tutelage.planted.answer import Answer
+from tutelage.planted.answer import MethodAnswer
 from tutelage.planted.registry import Function
-from tutelage.planted.view import View
+from tutelage.planted.view import StudentsView
 
 OnModule = Callable[[nn.Module, DataLoader, int], Any]
 
@@ -26,7 +26,7 @@ def for_modules(function: OnModule, batch: int = 256) -> Function:
     function
         Called for every member as ``function(module, loader, layer)``: an ``nn.Sequential`` of linear layers and
         activations, a loader of pairs of inputs [B, d] and labels [B, C], and the hidden layer in question, from 1. It
-        returns an :class:`Answer` for that module, without a member axis.
+        returns a :class:`MethodAnswer` for that module, without a member axis.
     batch
         Size of the batches.
 
@@ -37,14 +37,14 @@ def for_modules(function: OnModule, batch: int = 256) -> Function:
 
     Examples
     --------
-    >>> from tutelage.planted import Answer, for_modules
+    >>> from tutelage.planted import MethodAnswer, for_modules
     >>> def loudest(module, loader, layer):
     ...     inside = module[: 2 * layer]
-    ...     return Answer(ranking=torch.cat([inside(x) for x, _ in loader]).std(0))
+    ...     return MethodAnswer(ranking=torch.cat([inside(x) for x, _ in loader]).std(0))
     >>> stacked = for_modules(loudest)
     """
 
-    def stacked(students: View, inputs: Tensor) -> Answer:
+    def stacked(students: StudentsView, inputs: Tensor) -> MethodAnswer:
         answers = []
         for member in range(students.members):
             data = TensorDataset(inputs[member], students.labels[member])
@@ -57,15 +57,15 @@ def for_modules(function: OnModule, batch: int = 256) -> Function:
     return stacked
 
 
-def _stack(answers: list[Any]) -> Answer:
+def _stack(answers: list[Any]) -> MethodAnswer:
     """Answers of single networks as one of all members; a member with fewer candidates is an error."""
     for answer in answers:
-        if not isinstance(answer, Answer):
+        if not isinstance(answer, MethodAnswer):
             raise TutelageError(
-                f"a function for modules must return tutelage.planted.Answer, got {type(answer).__name__}"
+                f"a function for modules must return tutelage.planted.MethodAnswer, got {type(answer).__name__}"
             )
     values: dict[str, Any] = {"rectified": answers[0].rectified}
-    for field in fields(Answer):
+    for field in fields(MethodAnswer):
         if field.name == "rectified" or getattr(answers[0], field.name) is None:
             continue
         arrays = [np.asarray(getattr(answer, field.name)) for answer in answers]
@@ -75,4 +75,4 @@ def _stack(answers: list[Any]) -> Answer:
                 f"{' and '.join(str(list(s)) for s in sorted({a.shape for a in arrays}))}: pad them"
             )
         values[field.name] = np.stack(arrays)
-    return Answer(**values)
+    return MethodAnswer(**values)

@@ -5,7 +5,7 @@ import torch
 
 from tutelage.networks import Network
 from tutelage.planted.methods.pruning_scores import _RATE, _STEPS, magnitude, movement
-from tutelage.planted.view import View
+from tutelage.planted.view import StudentsView
 
 
 def test_both_against_loops():
@@ -16,7 +16,7 @@ def test_both_against_loops():
 
     students = Network((normal(2, 3, 4), normal(2, 4, 2)), (normal(2, 4), normal(2, 2)))
     x, y = normal(2, 20, 3), normal(2, 20, 2)
-    view = View(students, 1, y, (0, 1))
+    view = StudentsView(students, 1, y, (0, 1))
     assert torch.allclose(magnitude(view, x).ranking, students.weights[0].abs().sum(1))
     wanted = [_loop(*(a[m].numpy().copy() for a in (*students.parameters, x, y))) for m in range(2)]
     assert np.allclose(movement(view, x).ranking.numpy(), wanted)

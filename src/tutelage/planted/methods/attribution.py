@@ -9,16 +9,16 @@ import torch
 from torch import Tensor
 
 from tutelage.networks import Network, outputs
-from tutelage.planted.answer import Answer
+from tutelage.planted.answer import MethodAnswer
 from tutelage.planted.registry import method
-from tutelage.planted.view import View
+from tutelage.planted.view import StudentsView
 
 _POINTS = 8  # of the midpoint rule
 _INPUTS = 256
 
 
 @method("integrated-gradients")
-def integrated_gradients(students: View, inputs: Tensor) -> Answer:
+def integrated_gradients(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Units by the mean size of the integrated gradients of the outputs with respect to them."""
     f = students.activations(inputs[:, :_INPUTS])
     network, layer = students.network, students.layer
@@ -33,4 +33,4 @@ def integrated_gradients(students: View, inputs: Tensor) -> Answer:
                 (gradient,) = torch.autograd.grad(outputs(above, at)[..., output].sum(), at)
             slope += gradient / _POINTS
         total += (f * slope).abs().mean(1)
-    return Answer(ranking=total)
+    return MethodAnswer(ranking=total)

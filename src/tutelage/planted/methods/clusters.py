@@ -4,26 +4,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.planted.answer import Answer
+from tutelage.planted.answer import MethodAnswer
 from tutelage.planted.methods._sklearn import each, sklearn
 from tutelage.planted.registry import method
-from tutelage.planted.view import View
+from tutelage.planted.view import StudentsView
 
 
 @method("kmeans-weights")
-def kmeans_weights(students: View, inputs: Tensor) -> Answer:
+def kmeans_weights(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Groups of units with similar input weights and biases, each scaled to length 1."""
     return _grouped(torch.nn.functional.normalize(students.incoming(), dim=2))
 
 
 @method("kmeans-activations")
-def kmeans_activations(students: View, inputs: Tensor) -> Answer:
+def kmeans_activations(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Groups of units with similar activations, each centred and scaled to length 1."""
     f = students.activations(inputs)
     return _grouped(torch.nn.functional.normalize(f - f.mean(1, keepdim=True), dim=1).mT)
 
 
-def _grouped(rows: Tensor) -> Answer:
+def _grouped(rows: Tensor) -> MethodAnswer:
     """Units [S, n, ...] in groups; a group is surer the nearer its units are to its middle, a single unit least."""
     labels = np.stack(each(rows, _labels)).astype(int)
     count = labels.max() + 1
@@ -33,7 +33,7 @@ def _grouped(rows: Tensor) -> Answer:
             for x, each in zip(rows.double().numpy(), labels, strict=True)
         ]
     )
-    return Answer(groups=labels, scores=scores, count=labels.max(1) + 1)
+    return MethodAnswer(groups=labels, scores=scores, count=labels.max(1) + 1)
 
 
 def _labels(x: np.ndarray) -> np.ndarray:

@@ -10,22 +10,22 @@ from collections.abc import Callable
 import numpy as np
 from torch import Tensor
 
-from tutelage.planted.answer import Answer
+from tutelage.planted.answer import MethodAnswer
 from tutelage.planted.methods._sklearn import each, padded, sklearn
 from tutelage.planted.registry import method
-from tutelage.planted.view import View
+from tutelage.planted.view import StudentsView
 
 _KEPT = 0.99
 
 
 @method("pca")
-def pca(students: View, inputs: Tensor) -> Answer:
+def pca(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Principal directions of the activations."""
     return _factored(students, inputs, lambda f, k: sklearn("decomposition").PCA(k).fit(f).components_)
 
 
 @method("ica")
-def ica(students: View, inputs: Tensor) -> Answer:
+def ica(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Independent components of the activations, by FastICA (Hyvärinen and Oja 2000)."""
 
     def components(f: np.ndarray, k: int) -> np.ndarray:
@@ -36,7 +36,7 @@ def ica(students: View, inputs: Tensor) -> Answer:
 
 
 @method("nmf")
-def nmf(students: View, inputs: Tensor) -> Answer:
+def nmf(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Non-negative factors of the activations, shifted to be at least 0 (Lee and Seung 1999)."""
 
     def components(f: np.ndarray, k: int) -> np.ndarray:
@@ -47,7 +47,7 @@ def nmf(students: View, inputs: Tensor) -> Answer:
 
 
 @method("dictionary")
-def dictionary(students: View, inputs: Tensor) -> Answer:
+def dictionary(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """A sparse dictionary of the activations, by online dictionary learning (Mairal et al. 2009)."""
 
     def components(f: np.ndarray, k: int) -> np.ndarray:
@@ -60,7 +60,9 @@ def dictionary(students: View, inputs: Tensor) -> Answer:
     return _factored(students, inputs, components)
 
 
-def _factored(students: View, inputs: Tensor, components: Callable[[np.ndarray, int], np.ndarray]) -> Answer:
+def _factored(
+    students: StudentsView, inputs: Tensor, components: Callable[[np.ndarray, int], np.ndarray]
+) -> MethodAnswer:
     directions, scores = [], []
 
     def work(f: np.ndarray) -> np.ndarray:
@@ -76,7 +78,7 @@ def _factored(students: View, inputs: Tensor, components: Callable[[np.ndarray, 
 
     each(students.activations(inputs), work)
     stacked, sure = padded(directions, scores)
-    return Answer(directions=stacked, scores=sure, count=[len(s) for s in scores])
+    return MethodAnswer(directions=stacked, scores=sure, count=[len(s) for s in scores])
 
 
 def _rank(f: np.ndarray) -> int:

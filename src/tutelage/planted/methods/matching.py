@@ -10,37 +10,37 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from tutelage.measures import RECOVERED, correlations
-from tutelage.planted.answer import Answer
+from tutelage.planted.answer import MethodAnswer
 from tutelage.planted.registry import method
-from tutelage.planted.view import View, incoming
+from tutelage.planted.view import StudentsView, incoming
 
 _QUANTILE = 1.959963984540054  # of the normal distribution, for 95 %
 
 
 @method("max-correlation", sees="teacher")
-def max_correlation(students: View, inputs: Tensor) -> Answer:
+def max_correlation(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Every student unit is the teacher unit with which its activation correlates most."""
     return _by_correlation(students, inputs)
 
 
 @method("twin-correlation", sees="twins")
-def twin_correlation(students: View, inputs: Tensor) -> Answer:
+def twin_correlation(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """A student unit is real if a unit of a twin, trained from another start, correlates with it."""
     return _by_correlation(students, inputs)
 
 
-def _by_correlation(students: View, inputs: Tensor) -> Answer:
+def _by_correlation(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     rho = correlations(students.activations(inputs), students.reference(inputs)).abs()
     z = torch.atanh(rho.amax(2).double().clamp(max=1 - 1e-12))
     spread = 1 / max(inputs.shape[1] - 3, 1) ** 0.5
     threshold = torch.atanh(torch.tensor(RECOVERED, dtype=torch.float64))
     above = torch.special.ndtr((z - threshold) / spread)
     ends = [torch.tanh((z + sign * _QUANTILE * spread).clamp_min(0)) for sign in (-1, 1)]
-    return Answer(similarity=rho, probabilities=above, p_values=1 - above, intervals=torch.stack(ends, 2))
+    return MethodAnswer(similarity=rho, probabilities=above, p_values=1 - above, intervals=torch.stack(ends, 2))
 
 
 @method("weight-matching", sees="teacher", first_layer=True)
-def weight_matching(students: View, inputs: Tensor) -> Answer:
+def weight_matching(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Units with the most similar weights, one to one (Ainsworth et al. 2023).
 
     The similarity of two units is the cosine of their input weights and biases; one student unit is assigned to every
@@ -57,4 +57,4 @@ def weight_matching(students: View, inputs: Tensor) -> Answer:
         rows, columns = (torch.as_tensor(i) for i in linear_sum_assignment(-matrix.numpy()))
         scores[member, rows] = matrix[rows, columns]
         similarity[member, rows, columns] += 2  # the unit it is claimed to be
-    return Answer(similarity=similarity, scores=scores)
+    return MethodAnswer(similarity=similarity, scores=scores)

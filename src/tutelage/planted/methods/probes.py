@@ -4,16 +4,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tutelage.planted.answer import Answer
+from tutelage.planted.answer import MethodAnswer
 from tutelage.planted.methods._sklearn import quiet, sklearn
 from tutelage.planted.registry import method
-from tutelage.planted.view import View
+from tutelage.planted.view import StudentsView
 
 _PENALTIES = np.logspace(-6, 2, 9)
 
 
 @method("linear-probe", sees="teacher")
-def linear_probe(students: View, inputs: Tensor) -> Answer:
+def linear_probe(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Ridge regressions of teacher units on activations, scored by their R^2 on a held-out half of the inputs."""
     half = inputs.shape[1] // 2
     directions, scores = [], []
@@ -22,7 +22,7 @@ def linear_probe(students: View, inputs: Tensor) -> Answer:
             ridge = sklearn("linear_model").RidgeCV(_PENALTIES, alpha_per_target=True)
             scores.append(_explained(y[half:], ridge.fit(x[:half], y[:half]).predict(x[half:])))
             directions.append(ridge.fit(x, y).coef_)
-    return Answer(directions=torch.from_numpy(np.stack(directions)), scores=torch.from_numpy(np.stack(scores)))
+    return MethodAnswer(directions=torch.from_numpy(np.stack(directions)), scores=torch.from_numpy(np.stack(scores)))
 
 
 def _explained(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:

@@ -8,21 +8,21 @@ import torch
 from torch import Tensor
 
 from tutelage.networks import outputs
-from tutelage.planted.answer import Answer
+from tutelage.planted.answer import MethodAnswer
 from tutelage.planted.registry import method
-from tutelage.planted.view import View
+from tutelage.planted.view import StudentsView
 
 _STEPS, _RATE = 50, 0.01
 
 
 @method("magnitude")
-def magnitude(students: View, inputs: Tensor) -> Answer:
+def magnitude(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Units by the sum of the sizes of their input weights."""
-    return Answer(ranking=students.incoming()[..., :-1].abs().sum(2))
+    return MethodAnswer(ranking=students.incoming()[..., :-1].abs().sum(2))
 
 
 @method("movement")
-def movement(students: View, inputs: Tensor) -> Answer:
+def movement(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Units by how far 50 further steps of gradient descent on the given inputs move their weights away from 0."""
     now, place = students.network, students.layer - 1
     score = torch.zeros(now.members, students.units, dtype=now.dtype)
@@ -35,4 +35,4 @@ def movement(students: View, inputs: Tensor) -> Answer:
         score -= (now.weights[place] * moved[place]).sum(1)
         change = iter(moved)
         now = now.map(lambda a: a.detach() - _RATE * next(change))  # noqa: B023
-    return Answer(ranking=score)
+    return MethodAnswer(ranking=score)

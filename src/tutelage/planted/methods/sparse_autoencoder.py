@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.planted.answer import Answer
+from tutelage.planted.answer import MethodAnswer
 from tutelage.planted.registry import method
-from tutelage.planted.view import View
+from tutelage.planted.view import StudentsView
 
 _STEPS, _RATE, _SPARSITY = 600, 0.01, 0.01
 
 
 @method("sparse-autoencoder")
-def sparse_autoencoder(students: View, inputs: Tensor) -> Answer:
+def sparse_autoencoder(students: StudentsView, inputs: Tensor) -> MethodAnswer:
     """Features of a sparse autoencoder with as many features as there are units."""
     f = students.activations(inputs).float()
     middle = f.mean(1, keepdim=True)
@@ -27,7 +27,7 @@ def sparse_autoencoder(students: View, inputs: Tensor) -> Answer:
     along = torch.nn.functional.normalize(spread, dim=1)
     shares = (x.mT @ along).square().sum(1) / x.square().sum((1, 2)).clamp_min(1e-12)[:, None]
     shift = ((middle / size) @ encoder).squeeze(1)
-    return Answer(
+    return MethodAnswer(
         directions=(encoder / size).mT,
         rectified=True,
         offsets=offset.squeeze(1) + shift,

@@ -103,7 +103,7 @@ class Scored:
 
 
 @dataclass(frozen=True, eq=False)
-class Layered:
+class SizedNetworks:
     """Networks of one width and length of training: similarity with the teacher [S] by index, and the share of teacher
     units that are in them [S]."""
 
@@ -119,7 +119,7 @@ class Findings:
 
     cases: tuple[str, ...]
     scored: list[Scored]
-    networks: list[Layered]
+    networks: list[SizedNetworks]
 
     def base(self, method: str) -> Scored:
         """Scores of a method at the base difficulty."""
@@ -143,7 +143,7 @@ def findings(results: Results, scale: Scale) -> Findings:
         for (dial, value), e in zip(_places(bed), bed.scored(name), strict=True)
     ]
     layered = [
-        Layered(
+        SizedNetworks(
             e.difficulty.width_factor,
             e.difficulty.steps / BASES[scale].steps,
             {by: stored[e.hash][by][:, 0] for by in INDICES},
@@ -201,7 +201,7 @@ def _by_strength(panel: Axes, found: Findings) -> None:
         share = np.where(there > 0, s.found[:, case, 0].sum(0) / np.maximum(there, 1), np.nan)
         panel.plot(share, "osD^v<"[place] + "-", color=PALETTE[place % len(PALETTE)], ms=4, label=name)
     panel.set(xlabel="teacher unit, the strongest first", ylabel="share found where it is there", ylim=(-0.04, 1.04))
-    panel.legend(loc="upper right", fontsize=7)
+    panel.legend(loc="center right", fontsize=7)
 
 
 def _orders(panel: Axes, found: Findings) -> None:
