@@ -162,7 +162,7 @@ def test_a_subclass_of_a_plugins_class_counts_as_the_plugins(write):
         ("import nothing_of_this_name\n", r"mine\.py fails at line 1 \(ModuleNotFoundError: No module"),
         ("raise RuntimeError('two\\nlines')\n", r"mine\.py fails at line 1 \(RuntimeError: two\\nlines\)"),
         ("import sys\nsys.exit(3)\n", r"mine\.py fails at line 2 \(SystemExit: 3\)"),
-        ("x = 1\n", r"mine\.py registers no measure, activation, teacher, student, distribution or schedule"),
+        ("x = 1\n", r"mine\.py registers no measure, activation, teacher, student, distribution, schedule or method"),
         (MEASURE.replace("own_number", "rho_mean"), r"registers the measure 'rho_mean', which exists already"),
         (LAW.replace('"doubled"', '"sphere"'), r"fails at line 5 .*kind 'sphere'.*Sphere and Doubled"),
         (

@@ -13,6 +13,7 @@ SUBJECTS = (
     "autoencoders",
     "distillation",
     "exits",
+    "planted",
 )
 """Packages that hold a subject: its theory, and where there are any ``certificates`` and ``studies``."""
 

@@ -73,6 +73,12 @@ def load_source(source: bytes, path: str | Path) -> Plugin:
 def used_by(settings: Settings) -> list[str]:
     """Digests of the plugins that settings come from, at any depth, in order; none for what the package has itself."""
     things = list(_things(settings))
+    for thing in (thing for thing in things if type(thing).__name__ == "PlantedMethod"):
+        if thing not in _ORIGINS and not _of_the_package(thing):
+            raise TutelageError(
+                f"the method '{thing.name}' comes from no plugin file, so what it does cannot enter the hash of an "
+                "experiment: put it into a file and give that with --with, or use tutelage.planted.evaluate"
+            )
     for thing in things:
         if isinstance(thing, Activation) and thing not in _ORIGINS and registered_by_user(thing.name):
             raise TutelageError(
@@ -83,8 +89,9 @@ def used_by(settings: Settings) -> list[str]:
 
 
 def _things(settings: Settings) -> Iterator[Any]:
-    """Classes and measures that settings name, at any depth."""
+    """Classes, measures and methods that settings name, at any depth."""
     yield from type(settings).__mro__
+    yield from getattr(settings, "uses", tuple)()
     for name, value in settings:
         for entry in value if isinstance(value, tuple) else (value,):
             if isinstance(entry, Settings):
@@ -162,6 +169,7 @@ _FURTHER = (
     ("experiment", "tutelage.lab.experiment", "KINDS"),
     ("study", "tutelage.studies.study", "STUDIES"),
     ("theorem", "tutelage.certificates.registry", "THEOREMS"),
+    ("method", "tutelage.planted.registry", "METHODS"),
 )
 
 
@@ -199,7 +207,7 @@ def _new(path: Path, before: dict[str, dict[str, Any]]) -> dict[str, Any]:
             new[f"{word} {name}"] = thing
     if not new:
         raise TutelageError(
-            f"{path} registers no measure, activation, teacher, student, distribution or schedule: see the decorator "
-            "measure_of"
+            f"{path} registers no measure, activation, teacher, student, distribution, schedule or method: see the "
+            "decorator measure_of"
         )
     return new

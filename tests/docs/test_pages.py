@@ -60,7 +60,7 @@ def test_every_command_and_every_public_name_has_its_place():
         assert f"## tutelage {name}\n" in written["api/commands.md"]
     assert "Usage: tutelage store check" in written["api/commands.md"]
     packages = [name for name in tutelage.__all__ if f"api/{name}.md" in written]
-    assert len(packages) == 17
+    assert len(packages) == 18
     for package in packages:
         for name in getattr(getattr(tutelage, package), "__all__", ()):
             assert f":: tutelage.{package}.{name}\n" in written[f"api/{package}.md"]

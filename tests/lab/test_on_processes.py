@@ -205,3 +205,10 @@ def test_an_interrupted_worker_removes_what_it_has_half_written(driver, tmp_path
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert [name for name in os.listdir(tmp_path / "results") if name.endswith(".part")] == []
+
+
+def test_every_place_to_run_is_known_once_the_package_is_imported():
+    """In an interpreter of its own: the tests above import the module themselves."""
+    ask = "import tutelage.lab; from tutelage.lab.jobs import BACKENDS; print(sorted(BACKENDS))"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "['processes', 'ray', 'slurm']", done.stderr

@@ -14,7 +14,7 @@ SIGHTINGS = re.compile(r"seen before|measured before|had (been|shown)|rehearsal"
 
 REHEARSED = [
     "batch-size", "bias-contrasts", "images", "optimisation-bias", "orthogonal-limits", "orthogonal-residual",
-    "orthogonal-two-layer", "overparameterised-committee", "sentences",
+    "orthogonal-two-layer", "overparameterised-committee", "planted-baselines", "sentences",
     "splitting-the-categorical", "splitting-the-normal", "test-functions",
     "width-independence",
 ]  # fmt: skip

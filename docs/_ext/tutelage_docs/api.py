@@ -20,6 +20,7 @@ PACKAGES = (
     "autoencoders",
     "distillation",
     "exits",
+    "planted",
     "studio",
 )
 """Packages in the order of the layers, lowest first."""

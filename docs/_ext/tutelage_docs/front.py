@@ -18,6 +18,7 @@ SUBJECTS = {
     "distillation": "Distillation: what a student learns from soft labels",
     "autoencoders": "Autoencoders: codes with the information you ask for",
     "exits": "Exits: networks that can answer early",
+    "planted": "Planted teachers: does a method find what is there",
 }
 """Headings of the subjects, in order; a subject without an entry comes last, under its own name."""
 

@@ -43,6 +43,7 @@ COMMANDS = {
     "connect": ("connect:connect", "Build a path of low loss between two networks and measure it."),
     "identify": ("identify:identify", "Reconstruct the weights of a network from its values alone."),
     "distil": ("distil:distil", "Train a student network on the outputs of a teacher network."),
+    "planted": ("planted:planted", "Score methods that claim to find structure on planted teachers."),
     "studio": ("studio:studio", "Watch students learn on a live page in the browser."),
     "engines": ("engines:engines", "List training engines, and measure their speed."),
     "data": ("data:app", "Fetch, list and check data sets."),
@@ -77,7 +78,7 @@ def _options(
 
 
 VERDICT, ERROR, INTERNAL, INTERRUPTED, UNREAD = 1, 2, 70, 130, 141
-_STORING = "reproduce", "run"  # commands that store experiments as they go
+_STORING = "reproduce", "run", "planted"  # commands that store experiments as they go
 _LIMITED = "compare", "check", "prune", "identify", "distil"  # commands with a time limit
 TRACEBACK = "TUTELAGE_TRACEBACK"
 """Set to 1, this variable shows the traceback of an internal error."""

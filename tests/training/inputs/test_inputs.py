@@ -20,11 +20,12 @@ from tutelage.training.inputs import (
     TeacherAware,
     Uniform,
 )
+from tutelage.training.inputs.sparse_features import SparseFeatures
 from tutelage.training.teachers import Levels
 
 LAWS = [Gaussian, Uniform, Sphere, CorrelatedGaussian, StudentT, TeacherAware]
-LAWS += [GaussianCovariance, HiddenManifold, Hypercube, Mixture]
-NEEDED = {GaussianCovariance: {"decay": 0.5}, HiddenManifold: {"fold": "tanh"}}
+LAWS += [GaussianCovariance, HiddenManifold, Hypercube, Mixture, SparseFeatures]
+NEEDED = {GaussianCovariance: {"decay": 0.5}, HiddenManifold: {"fold": "tanh"}, SparseFeatures: {"sparsity": 0.0}}
 """Settings without a default, and such that coordinates are not a few numbers."""
 DIMENSION = 50
 
