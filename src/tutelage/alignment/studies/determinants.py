@@ -194,7 +194,7 @@ def draw_random(angle_sets: list[AngleSets]) -> Figure:
         )  # fmt: skip
         panel.set(xlabel="least angle of two units", title=f"${s.label}$")
         text = f"{int(s.signs.counterexample.sum())} of {len(s.z):,} proved positive"
-        panel.text(0.04, 0.95, text, transform=panel.transAxes, va="top")
+        panel.text(0.03, 0.03, text, transform=panel.transAxes, fontsize=8)
         figure.colorbar(shown, ax=panel).set_label("angle sets")
     axes[0].set_ylabel(r"$-\min_i \det M_i$")
     return figure
