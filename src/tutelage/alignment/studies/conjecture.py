@@ -222,7 +222,8 @@ def _draw_theorem(axes: Axes) -> None:
         spread = np.sqrt((np.pi - near @ within @ near) * (np.pi - np.einsum("ij,ik,kj->j", far, within, far)))
         axes.plot(x / np.pi, both / spread, color=colour, label=f"g = {g:g}, h = {h:g}")
     axes.axhline(0, color="0.5", linewidth=0.8)
-    axes.set(xlabel=r"angle of the student / $\pi$", title="correlation with the teacher,\ngiven its two neighbours")
+    axes.set(xlabel=r"angle of the student / $\pi$", ylabel="partial correlation")
+    axes.set_title("correlation with the teacher,\ngiven its two neighbours")
     axes.legend(fontsize=6)
 
 

@@ -16,7 +16,6 @@ from tutelage.alignment.determinants import DEGENERATE, Signs, determinants, sep
 from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.studies.claims import MODERATE, SIGNED, Check, Claim
-from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
 GRID: dict[Scale, int] = {"smoke": 16, "quick": 90, "paper": 360}
@@ -184,15 +183,19 @@ def draw_grids(angle_sets: list[AngleSets]) -> Figure:
 
 
 def draw_random(angle_sets: list[AngleSets]) -> Figure:
-    """-z of every angle set over its least separation, both on logarithmic scales."""
+    """-z of the angle sets over their least separation, both on logarithmic scales; the shade is their number."""
     figure = Figure(figsize=(3.4 * len(angle_sets) + 0.6, 3.0), layout="constrained")
     axes = figure.subplots(1, len(angle_sets), squeeze=False, sharex=True)[0]
-    for panel, s, colour in zip(axes, angle_sets, PALETTE, strict=False):
-        kept = s.signs.nonpositive
-        panel.plot(s.apart[kept], -s.z[kept], ".", color=colour, markersize=1.5, alpha=0.4, rasterized=True)
-        panel.set(xscale="log", yscale="log", xlabel="least angle of two units", title=f"${s.label}$")
+    for panel, s in zip(axes, angle_sets, strict=True):
+        kept = s.signs.nonpositive & (s.z < 0)
+        shown = panel.hexbin(
+            s.apart[kept], -s.z[kept], xscale="log", yscale="log", bins="log", gridsize=50, mincnt=1, cmap="viridis",
+            linewidths=0,
+        )  # fmt: skip
+        panel.set(xlabel="least angle of two units", title=f"${s.label}$")
         text = f"{int(s.signs.counterexample.sum())} of {len(s.z):,} proved positive"
-        panel.text(0.04, 0.95, text, transform=panel.transAxes, va="top")
+        panel.text(0.03, 0.03, text, transform=panel.transAxes, fontsize=8)
+        figure.colorbar(shown, ax=panel).set_label("angle sets")
     axes[0].set_ylabel(r"$-\min_i \det M_i$")
     return figure
 

@@ -40,6 +40,7 @@ def draw(networks: SeparableNetworks) -> Figure:
         panel.set(title=f"singular values of layer {layer + 1}", xlabel="number", xticks=numbers, ylim=(0, None))
         axes[1, layer].plot(*networks.rows[layer].T, "o", color=PALETTE[0], markersize=2)
         axes[1, layer].set(title=f"units of layer {layer + 1}", xlabel="1st singular direction", ylabel="2nd")
+        axes[1, layer].set_aspect("equal", adjustable="datalim")  # stretched, opposite rays look perpendicular
     histograms(axes[0, 3], networks)
     for name, values, colour in (
         ("max margin", networks.max_margin, PALETTE[3]),

@@ -52,6 +52,7 @@ def draw(runs: list[SeparableNetworks]) -> Figure:
         rows = networks.rows[0][networks.signs == sign]
         axes[1].plot(*rows.T, "o", color=colour, markersize=2.5, label=f"fan-out {'>' if sign > 0 else '<'} 0")
     axes[1].set(title="units of one network", xlabel="1st singular direction", ylabel="2nd")
+    axes[1].set_aspect("equal", adjustable="datalim")  # stretched, opposite rays look perpendicular
     axes[1].legend(fontsize=6)
     histograms(axes[2], networks)
     for column, (name, colour) in enumerate(_NAMES):

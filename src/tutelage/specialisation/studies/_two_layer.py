@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 
 from tutelage.lab import Record, TeacherStudent, TrainedStudents
 from tutelage.measures import RECOVERED
+from tutelage.studies.figures import PALETTE
 from tutelage.studies.intervals import at_step
 from tutelage.studies.study import Scale
 from tutelage.training import Training
@@ -91,8 +91,10 @@ def label(result: TrainedStudents) -> str:
 
 
 def draw_l(panel: Axes, result: TrainedStudents) -> None:
-    """Best correlation against fan-out of every student unit at the end; one shade per seed."""
+    """Best correlation against fan-out of every student unit at the end, of all seeds.
+
+    Points are nearly transparent, so that the shade is their density: most units lie on top of one another.
+    """
     x, y = at_step(result, "specialisation"), at_step(result, "fan_out")
-    shade = np.broadcast_to(np.arange(len(x))[:, None], x.shape)
-    panel.scatter(x, y, c=shade, cmap="cividis", s=5, alpha=0.7, linewidths=0)
+    panel.scatter(x, y, color=PALETTE[0], s=7, alpha=0.15, linewidths=0, rasterized=True)
     panel.axvline(RECOVERED, color="#999999", linewidth=0.7, linestyle=":")

@@ -59,7 +59,7 @@ def boundaries_2d(scale: Scale) -> Plan:
 
 
 def draw(results: Results) -> Figure:
-    """Boundaries at four moments for the first three seeds; beside each panel the fan-out norm of every student.
+    """Boundaries at four moments for the first three seeds; beside the last the fan-out norm of every student.
 
     The dashes of students take turns, so that students on one line are all seen.
     """
@@ -87,9 +87,10 @@ def draw(results: Results) -> Figure:
                 _line(panel, students, row, unit, color=colour, linewidth=2.2, linestyle=dashes)
                 panel.plot([], [], color=colour, label=label)
             panel.set(xlim=(-WINDOW, WINDOW), ylim=(-WINDOW, WINDOW), aspect="equal")
+        for panel in axes[:, column] if column == len(steps) - 1 else ():
             panel.legend(
-                fontsize=5.5, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.0, labelspacing=0.3,
-                title="fan-out", title_fontsize=5.5,
+                fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2, labelspacing=0.3,
+                title="fan-out at the end", title_fontsize=7,
             )  # fmt: skip
     return figure
 

@@ -32,7 +32,7 @@ def l_shape(scale: Scale) -> Plan:
 
 
 def draw(results: Results) -> Figure:
-    """Best correlation against fan-out of every student unit at the end; one shade per seed."""
+    """Best correlation against fan-out of every student unit at the end; the shade is their density."""
     width_factors, polarities = results.values("width_factor"), results.values("polarity")
     figure, axes = panel_grid(
         [f"p = {p:g}" for p in polarities], [f"{k:g}x" for k in width_factors], "best correlation", "fan-out"

@@ -7,7 +7,7 @@ from tutelage.lab import Results, TrainedStudents
 from tutelage.specialisation.studies._deep_setting import BATCH, DeepTeacherSize, deep_experiment, layers_of
 from tutelage.specialisation.studies._two_layer import BY_LIKENESS
 from tutelage.studies.claims import DIRECTION, MODERATE, SIGNED, Claim, Measured
-from tutelage.studies.figures import panel_grid
+from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.intervals import above_chance, at_step, fan_out_by_likeness
 from tutelage.studies.study import Plan, Scale, study
 
@@ -55,7 +55,7 @@ def _early(result: TrainedStudents) -> int:
 
 
 def draw(results: Results) -> Figure:
-    """Rows are layers from below, columns are recorded steps; one shade per seed."""
+    """Rows are layers from below, columns are recorded steps; the shade is the density of units."""
     (result,) = results
     steps = [step for step in result.report.steps if step > 0]
     epochs = [step * BATCH / result.experiment.inputs.train for step in steps]
@@ -72,9 +72,8 @@ def draw(results: Results) -> Figure:
         x = layers_of(result, at_step(result, "specialisation", step))
         y = layers_of(result, at_step(result, "fan_out", step))
         for layer in range(layers):
-            shade = np.broadcast_to(np.arange(len(x[layer]))[:, None], x[layer].shape)
             axes[layer, column].scatter(
-                x[layer], y[layer], c=shade, cmap="cividis", s=4, alpha=0.5, linewidths=0, rasterized=True
+                x[layer], y[layer], color=PALETTE[0], s=5, alpha=0.1, linewidths=0, rasterized=True
             )
     for row in axes:  # when all is drawn: a limit set before would hold for what comes after
         row[0].set_ylim(bottom=0)

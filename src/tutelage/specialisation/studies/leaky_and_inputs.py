@@ -62,7 +62,7 @@ def leaky_and_inputs(scale: Scale) -> Plan:
 
 
 def draw(results: Results) -> Figure:
-    """The L-shape of every activation and distribution at the end; one shade per seed."""
+    """The L-shape of every activation and distribution at the end; the shade is the density of units."""
     figure, axes = panel_grid(list(ACTIVATIONS), list(LAWS), "best correlation", "fan-out")
     for row, activation in enumerate(ACTIVATIONS):
         for column, distribution in enumerate(LAWS):
