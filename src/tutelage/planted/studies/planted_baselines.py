@@ -49,7 +49,8 @@ SPARSE_METHODS = ("dictionary", "sparse-autoencoder", "ica")
 def planted_baselines(scale: Scale) -> Plan:
     """What methods that claim to find structure find on planted teachers."""
     bed, grid = test_bed(scale), networks(scale)
-    experiments: list[Experiment] = [*bed.students(), *(e for name in methods() for e in bed.scored(name)), *grid]
+    every: list[Experiment] = [*bed.students(), *(e for name in methods() for e in bed.scored(name)), *grid]
+    experiments = list({e.hash: e for e in every}.values())  # a dial at its default is the base
     claims: list[Claim | Check] = [
         the_oracle, by_width, strong_first, nothing_weak, too_narrow, combinations, sparse_features,
     ]  # fmt: skip
