@@ -134,9 +134,14 @@ def test_parse_leaves_its_table_alone():
     assert table == {"kind": "soup", "salt": 2}
 
 
-@pytest.mark.parametrize("values", [{"salt": 1}, {}, "soup", None, 3, [("kind", "soup")], Tea()])
+@pytest.mark.parametrize("values", [{"salt": 1}, {}, None, 3, [("kind", "soup")], Tea()])
 def test_parse_wants_a_table_with_a_kind(values):
     assert refusal(Dish.parse, values) == "'dish' must be a table with a kind (one of soup, stew)"
+
+
+def test_the_name_of_a_kind_stands_for_its_defaults():
+    assert Dish.parse("soup") == Soup()
+    assert "kind of dish 'sooup'; did you mean 'soup'?" in refusal(Dish.parse, "sooup")
 
 
 def test_parse_suggests_the_nearest_kind():

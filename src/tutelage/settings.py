@@ -57,6 +57,8 @@ Seeds = Annotated[tuple[int, ...], BeforeValidator(_listed_seeds), AfterValidato
 _LONGEST = 1000  # letters of a sentence: what a user gave is cut short, a list of names never is
 
 
+_OTHER_WORDS = {"lr": "learning_rate", "batch_size": "batch", "optimizer": "optimiser", "scheduler": "schedule"}
+"""Words of other libraries for settings, for the hint of an error."""
 _SHOWN = 12  # entries of a list that are written one by one
 
 
@@ -111,7 +113,11 @@ class Settings(BaseModel, metaclass=Documented):
         if isinstance(values, dict):
             for name, value in values.items():
                 if name not in cls.model_fields:
-                    raise unknown(f"setting of {cls._title()}", _named(name), _dotted(cls, name))
+                    known = _dotted(cls, name)
+                    usual = _OTHER_WORDS.get(name) if isinstance(name, str) else None
+                    if usual in cls.model_fields:
+                        raise TutelageError(f"unknown setting of {cls._title()} '{name}'; did you mean '{usual}'?")
+                    raise unknown(f"setting of {cls._title()}", _named(name), known)
                 if _holds_truth(value) and not _takes(cls.model_fields[name].annotation, bool):
                     raise TutelageError(f"'{name}' in the {cls._title()} must not be a boolean, got {_shown(value)}")
         return values
@@ -162,9 +168,11 @@ class Recipe(Settings):
 
     @classmethod
     def parse(cls, values: Any) -> Any:
-        """The recipe that ``{kind: ..., ...}`` names."""
+        """The recipe that ``{kind: ..., ...}`` names; the name of a kind alone stands for its defaults."""
         if isinstance(values, cls):
             return values
+        if isinstance(values, str):
+            values = {"kind": values}
         if not isinstance(values, dict) or "kind" not in values:
             raise TutelageError(
                 f"'{cls.__name__.lower()}' must be a table with a kind (one of {', '.join(sorted(cls.kinds))})"

@@ -1,7 +1,7 @@
 """Whole numbers as users give them: of Python, NumPy and torch, and floats without a fraction."""
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tutelage.errors import TutelageError
@@ -30,6 +30,20 @@ def recorded_steps(steps: Iterable[Any]) -> tuple[int, ...]:
     if None in recorded:
         raise TutelageError(f"recorded steps must be whole numbers, got {values[recorded.index(None)]!r}")
     return tuple(step for step in recorded if step is not None)
+
+
+def steps_to_record(record: Any, total: int) -> tuple[int, ...]:
+    """The steps that a list names, or a table as in YAML: ``every`` so many steps, and ``at`` further ones.
+
+    >>> steps_to_record({"every": 50, "at": [7]}, 100), steps_to_record([3.0], 100)
+    ((0, 50, 100, 7), (3,))
+    """
+    if not isinstance(record, Mapping):
+        return recorded_steps(record)
+    if unknown := set(record) - {"every", "at"}:
+        raise TutelageError(f"record must have 'every' and 'at' alone, got {sorted(map(str, unknown))[0]!r}")
+    regular = range(0, total + 1, positive(record["every"], "record['every']")) if record.get("every") else ()
+    return (*regular, *recorded_steps(record.get("at", ())))
 
 
 def positive(value: Any, name: str) -> int:

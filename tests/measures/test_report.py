@@ -69,3 +69,13 @@ def test_asking_for_what_was_not_measured_names_what_was(problem):
     report = tt.measure(tt.train(p.teacher, p.students, p.inputs, steps=2), ["rho_mean"])
     with pytest.raises(TutelageError, match="'fan_out' was not measured here: there are rho_mean"):
         report["fan_out"]
+
+
+def test_a_report_is_iterated_by_name_and_measured_by_one(problem):
+    p = problem()
+    run = tt.train(p.teacher, p.students, p.inputs, steps=5)
+    report = tt.measure(run, "evaluate_loss")
+    assert list(report) == ["evaluate_loss"]
+    assert len(report) == 1
+    assert "evaluate_loss" in report
+    assert "rho_mean" not in report

@@ -179,3 +179,13 @@ def test_a_slope_is_of_leaky_units_alone(activation):
     with pytest.raises(TutelageError, match=f"slope=0.2 has no effect on {activation} units: leave it out, or use"):
         Network(weights, activation=activation, slope=0.2)
     assert Network(weights, activation="leaky", slope=0.2).slope == 0.2
+
+
+def test_arrays_of_numpy_are_taken_with_a_memory_of_their_own():
+    weights = np.ones((2, 3, 4)), np.ones((2, 4, 1))
+    network = Network(weights, (np.zeros((2, 4)), np.zeros((2, 1))))
+    weights[0][:] = 7
+    assert network.dtype == torch.float64
+    assert (network.weights[0] == 1).all()
+    with pytest.raises(TutelageError, match="must be of type float16, bfloat16, float32, float64, got int64"):
+        Network((np.ones((2, 3, 4), int),))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tutelage.errors import TutelageError
-from tutelage.training import Constant, Drops, Training, train
+from tutelage.training import Constant, Drops, Sgd, Training, train
 from tutelage.training.settings import Supported, given, set_rate
 
 
@@ -84,3 +84,22 @@ def test_settings_are_given_as_one_or_by_name():
     assert given(None, {"steps": 7}, epochs=5, batch=2) == Training(steps=7, batch=2)
     with pytest.raises(TutelageError, match="as settings or by name, not both: batch would be dropped"):
         given(record, {"batch": 4})
+
+
+def test_an_optimiser_by_name_with_its_weight_decay_beside_it():
+    assert Training(steps=1, optimiser="adam") == Training(steps=1, optimiser={"kind": "adam"})
+    decayed = Training(steps=1, weight_decay=1e-4)
+    assert decayed == Training(steps=1, optimiser={"kind": "sgd", "weight_decay": 1e-4})
+    both = Training(steps=1, optimiser="adamw", weight_decay=0.0)
+    assert both.optimiser.weight_decay == 0
+    for twice in ({"kind": "sgd", "weight_decay": 0.1}, Sgd()):
+        with pytest.raises(TutelageError, match="'weight_decay' is given twice"):
+            Training(steps=1, optimiser=twice, weight_decay=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("word", "usual"), [("lr", "learning_rate"), ("batch_size", "batch"), ("optimizer", "optimiser")]
+)
+def test_words_of_other_libraries_are_met_with_ours(word, usual):
+    with pytest.raises(TutelageError, match=f"unknown setting of training '{word}'; did you mean '{usual}'"):
+        Training(**{"steps": 1, word: 1})

@@ -147,3 +147,24 @@ def test_a_teacher_given_second_is_noticed_where_widths_tell(problem, caplog):
     p = problem(width_factor=3)
     tt.train(p.students, p.teacher, p.inputs, steps=2)
     assert "the teacher (12 hidden units) is wider than its students (4)" in caplog.text
+
+
+def test_record_is_a_table_as_in_yaml(problem):
+    p = problem()
+    run = tt.train(p.teacher, p.students, p.inputs, steps=20, record={"every": 8, "at": [3]})
+    assert run.steps == (0, 3, 8, 16, 20)
+    with pytest.raises(TutelageError, match="record must have 'every' and 'at' alone, got 'evry'"):
+        tt.train(p.teacher, p.students, p.inputs, steps=20, record={"evry": 8})
+
+
+def test_a_module_serves_as_teacher_from_the_start():
+    module = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+    inputs = tt.inputs.Gaussian(train=30, evaluate=20).draw(module, range(2))
+    students = tt.students.SmallNormal(width_factor=2).build(module, range(2))
+    run = tt.train(module, students, inputs, steps=5)
+    assert run.students.widths == (5, 6, 2)
+    assert run.teacher.members == 2
+    lstm = torch.nn.LSTM(3, 4)
+    for ask in (tt.inputs.Gaussian().draw, tt.students.SmallNormal().build):
+        with pytest.raises(TutelageError, match="a teacher that is a LSTM does not tell its widths"):
+            ask(lstm, [0])

@@ -1,6 +1,6 @@
 """Measures over a whole training: arrays with the recorded step first and the member second."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +54,16 @@ class Report:
         if name not in self.values:
             raise TutelageError(f"'{name}' was not measured here: there are {', '.join(self.values)}")
         return self.values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the measures."""
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.values
 
     @classmethod
     def join(cls, reports: Sequence["Report"]) -> "Report":
@@ -137,7 +147,7 @@ def _measured(snapshots: list[Snapshot], students: Network, measures: Sequence[M
     return [torch.cat(values) for values in zip(*parts, strict=True)]
 
 
-def measure(trajectory: Trajectory, names: Sequence[str] = STANDARD) -> Report:
+def measure(trajectory: Trajectory, names: str | Sequence[str] = STANDARD) -> Report:
     """Evaluate measures at every recorded step of a training whose weights were kept.
 
     Parameters
@@ -145,8 +155,8 @@ def measure(trajectory: Trajectory, names: Sequence[str] = STANDARD) -> Report:
     trajectory
         Result of :func:`tutelage.train`.
     names
-        Measures, keys of ``tutelage.measures.MEASURES``. Of the standard ones those that compare with teacher units are
-        left out where the teacher is a function or a data set.
+        Measures, keys of ``tutelage.measures.MEASURES``, or the name of one. Of the standard ones those that compare
+        with teacher units are left out where the teacher is a function or a data set.
 
     Returns
     -------
@@ -159,7 +169,8 @@ def measure(trajectory: Trajectory, names: Sequence[str] = STANDARD) -> Report:
     >>> "best_correlation" in MEASURES
     True
     """
-    recorder = Recorder(trajectory.teacher, trajectory.inputs, applicable(names, trajectory.teacher))
+    chosen = (names,) if isinstance(names, str) else names
+    recorder = Recorder(trajectory.teacher, trajectory.inputs, applicable(chosen, trajectory.teacher))
     for step, students in sorted(trajectory.recorded.items()):
         recorder.record(step, students, trajectory.diverged_at)
     return recorder.report()

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
 from tutelage.errors import TutelageError
+from tutelage.networks.black_box import BlackBox
 from tutelage.networks.network import Network
 
 _INERT = (nn.Flatten, nn.Identity, nn.Dropout)  # change nothing for a stack of layers in evaluation
@@ -192,3 +193,19 @@ def _folded(w: Tensor, b: Tensor, norm: nn.BatchNorm1d) -> tuple[Tensor, Tensor]
         scale = scale * norm.weight.detach().double()
     shift = norm.bias.detach().double() if norm.affine else torch.zeros_like(scale)
     return w.double() * scale, (b.double() - norm.running_mean.double()) * scale + shift
+
+
+def stack_of(teacher: Network | BlackBox | nn.Module) -> Network | BlackBox:
+    """A torch module that is a plain stack of layers as a network of one member; anything else but a module as it is.
+
+    >>> stack_of(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))).widths
+    (3, 4, 2)
+    """
+    if isinstance(teacher, nn.Sequential):
+        return from_module(teacher)
+    if isinstance(teacher, nn.Module):
+        raise TutelageError(
+            f"a teacher that is a {type(teacher).__name__} does not tell its widths: give an nn.Sequential of linear "
+            "layers and activations, or a Network of the same inputs and outputs"
+        )
+    return teacher

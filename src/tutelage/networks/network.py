@@ -3,8 +3,9 @@
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -28,7 +29,7 @@ class Network:
     Parameters
     ----------
     weights
-        One array [S, in, out] per layer.
+        One array [S, in, out] per layer, of torch or NumPy.
     biases
         One array [S, out] per layer, or None for networks without biases.
     activation
@@ -50,9 +51,9 @@ class Network:
     slope: float = SLOPE
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", tuple(self.weights))
+        object.__setattr__(self, "weights", tuple(map(_tensor, self.weights)))
         if self.biases is not None:
-            object.__setattr__(self, "biases", tuple(self.biases))
+            object.__setattr__(self, "biases", tuple(map(_tensor, self.biases)))
         object.__setattr__(self, "activation", named(self.activation))
         _check(self)
 
@@ -148,6 +149,11 @@ def concatenate(networks: Sequence[Network]) -> Network:
     if first.biases is not None:
         biases = tuple(torch.cat(layers) for layers in zip(*(n.biases or () for n in networks), strict=True))
     return replace(first, weights=weights, biases=biases)
+
+
+def _tensor(array: Any) -> Tensor:
+    """An array of NumPy as a tensor with a memory of its own, anything else as it is."""
+    return torch.tensor(array) if isinstance(array, np.ndarray) else array
 
 
 def _architecture(network: Network) -> tuple:

@@ -52,7 +52,8 @@ class Training(Settings):
         "mse", "cross-entropy", "soft-cross-entropy", "binary-cross-entropy", "logistic" or "exponential". Trainers with
         an objective of their own accept only the default.
     optimiser
-        :class:`Sgd` (with momentum, Nesterov, weight decay), :class:`Adam`, :class:`AdamW` or :class:`GradientFlow`.
+        :class:`Sgd` (with momentum, Nesterov, weight decay), :class:`Adam`, :class:`AdamW` or :class:`GradientFlow`; or
+        the name of one, such as "adam". ``weight_decay`` may stand beside it.
     mixed_precision
         Whether convolutions run in bfloat16 on a GPU.
     temperature
@@ -114,6 +115,19 @@ class Training(Settings):
         if isinstance(values, dict) and values.get("epochs") is not None:
             return {"sampling": "epochs"} | values
         return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _weight_decay_of_the_optimiser(cls, values: Any) -> Any:
+        """``weight_decay`` beside the optimiser is a setting of it, where the optimiser is not a record already."""
+        if not isinstance(values, dict) or "weight_decay" not in values:
+            return values
+        rest = {name: value for name, value in values.items() if name != "weight_decay"}
+        given = rest.get("optimiser", "sgd")
+        table = {"kind": given} if isinstance(given, str) else given
+        if not isinstance(table, dict) or "weight_decay" in table:
+            raise ValueError("'weight_decay' is given twice, or beside a finished optimiser: give it once")
+        return rest | {"optimiser": {**table, "weight_decay": values["weight_decay"]}}
 
     @field_validator("schedule", mode="before")
     @classmethod

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from tutelage.training.settings import Training, given
 from tutelage.training.stepping import LearningStudents
 from tutelage.training.task import Batches, Task
 from tutelage.training.trajectory import Trajectory
-from tutelage.whole import recorded_steps
+from tutelage.whole import steps_to_record
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def train(
     inputs: Inputs,
     settings: Training | None = None,
     *,
-    record: Iterable[int] = (),
+    record: Iterable[int] | Mapping[str, Any] = (),
     keep: Literal["all", "last"] = "all",
     engine: str = "auto",
     batches: Batches | None = None,
@@ -61,7 +61,8 @@ def train(
         Length, batch, learning rate, schedule, loss and optimiser. Alternatively pass them by name:
         ``steps=..., batch=..., learning_rate=...``.
     record
-        Steps to record besides step 0 and the last one, whole numbers.
+        Steps to record besides step 0 and the last one, whole numbers; or a table as in YAML, such as
+        ``{"every": 50}`` or ``{"every": 50, "at": [7]}``.
     keep
         "all": the result keeps the weights at every recorded step; "last": only at the end.
     engine
@@ -104,7 +105,7 @@ def train(
     teacher = as_teacher(teacher, students, inputs)
     task = make_task(students, teacher, inputs, settings, batches)
     recorded: dict[int, Network] = {}
-    steps = tuple(sorted({0, task.steps, *recorded_steps(record)}))
+    steps = tuple(sorted({0, task.steps, *steps_to_record(record, task.steps)}))
 
     def keep_and_tell(step: int, now: Network, diverged_at: Tensor) -> None:
         if keep == "all" or step == task.steps:

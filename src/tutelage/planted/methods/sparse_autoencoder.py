@@ -11,7 +11,7 @@ from tutelage.planted.answer import MethodAnswer
 from tutelage.planted.registry import method
 from tutelage.planted.view import StudentsView
 
-_STEPS, _RATE, _SPARSITY = 600, 0.01, 0.01
+_STEPS, _BATCH, _RATE, _SPARSITY = 600, 128, 0.01, 0.01
 
 
 @method("sparse-autoencoder")
@@ -37,18 +37,21 @@ def sparse_autoencoder(students: StudentsView, inputs: Tensor) -> MethodAnswer:
 
 
 def _trained(x: Tensor, seeds: object) -> tuple[Tensor, Tensor]:
-    """Encoders [S, n, k] and offsets [S, 1, k]; all batch, Adam."""
+    """Encoders [S, n, k] and offsets [S, 1, k], by Adam on batches drawn with replacement."""
     n = x.shape[2]
+    chosen = draws.indices(draws.keys(seeds, "planted-batches"), _STEPS * _BATCH, x.shape[1])  # type: ignore[arg-type]
+    rows = chosen.view(-1, _STEPS, _BATCH, 1)
     key = draws.keys(seeds, "planted-autoencoder")  # type: ignore[arg-type]
-    rows = torch.nn.functional.normalize(draws.normals(key, n * n, dtype=torch.float32).view(-1, n, n), dim=2)
+    start = torch.nn.functional.normalize(draws.normals(key, n * n, dtype=torch.float32).view(-1, n, n), dim=2)
     with torch.enable_grad():
-        decoder, encoder = rows.clone().requires_grad_(), rows.mT.clone().requires_grad_()
+        decoder, encoder = start.clone().requires_grad_(), start.mT.clone().requires_grad_()
         offset = torch.zeros(len(x), 1, n, requires_grad=True)
         optimiser = torch.optim.Adam([decoder, encoder, offset], lr=_RATE)
-        for _ in range(_STEPS):
-            code = torch.relu(x @ encoder - offset)
+        for step in range(_STEPS):
+            batch = x.gather(1, rows[:, step].expand(-1, -1, n))
+            code = torch.relu(batch @ encoder - offset)
             rebuilt = code @ torch.nn.functional.normalize(decoder, dim=2)
-            loss = (x - rebuilt).square().sum(2).mean(1) + _SPARSITY * code.sum(2).mean(1)
+            loss = (batch - rebuilt).square().sum(2).mean(1) + _SPARSITY * code.sum(2).mean(1)
             optimiser.zero_grad()
             loss.sum().backward()
             optimiser.step()

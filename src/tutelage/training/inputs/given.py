@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import BlackBox, Network
+from tutelage.networks.modules import stack_of
 from tutelage.training.inputs.inputs import Distribution, Inputs
 
 
@@ -106,8 +107,8 @@ class PointsFile(Distribution):
     def training_points(self, teacher: Network, seeds: Sequence[int]) -> Tensor:
         return self.draw(teacher, seeds).train
 
-    def draw(self, teacher: Network | BlackBox, seeds: Sequence[int]) -> Inputs:
-        arrays = _arrays(self.path)
+    def draw(self, teacher: Network | BlackBox | nn.Module, seeds: Sequence[int]) -> Inputs:
+        teacher, arrays = stack_of(teacher), _arrays(self.path)
         x, y = _points(arrays["x"], "x"), arrays.get("y")
         wanted = None if y is None else _labels(y, len(x))
         if x.shape[1] != teacher.inputs:

@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 from pydantic import PositiveInt
-from torch import Tensor
+from torch import Tensor, nn
 
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import BlackBox, Network
+from tutelage.networks.modules import stack_of
 from tutelage.printing import printed
 from tutelage.settings import Recipe
 
@@ -60,18 +61,21 @@ class Distribution(Recipe):
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         """``count`` points of each stream: keys [S] -> [S, count, dimension]."""
 
-    def draw(self, teacher: Network | BlackBox, seeds: Sequence[int]) -> Inputs:
-        """Training and evaluation points for the members of a teacher, one seed per member; one teacher serves all."""
-        seeds = draws.as_seeds(seeds)
-        if teacher.members not in (1, len(seeds)):
+    def draw(self, teacher: Network | BlackBox | nn.Module, seeds: Sequence[int]) -> Inputs:
+        """Training and evaluation points for the members of a teacher, one seed per member; one teacher serves all.
+
+        A teacher may be a torch module that is a plain stack of layers.
+        """
+        seeds, network = draws.as_seeds(seeds), stack_of(teacher)
+        if network.members not in (1, len(seeds)):
             raise TutelageError(
-                f"{teacher.members} teachers cannot be paired with {len(seeds)} seeds: build both from the same seeds, "
+                f"{network.members} teachers cannot be paired with {len(seeds)} seeds: build both from the same seeds, "
                 "or pass a single teacher"
             )
-        if teacher.members == 1:
-            teacher = teacher.expand(len(seeds))
+        if network.members == 1:
+            network = network.expand(len(seeds))
         used = seeds[:1] if self.shared else seeds
-        looked_at = teacher[:1] if self.shared else teacher
+        looked_at = network[:1] if self.shared else network
         train, evaluate = self.training_points(looked_at, used), self.evaluation_points(looked_at, used)
         shape = (len(seeds), -1, -1)
         return Inputs(train.expand(shape), evaluate.expand(shape), seeds, self)

@@ -7,12 +7,13 @@ from typing import Annotated, Any, ClassVar, Self
 
 import torch
 from pydantic import Field, FiniteFloat, NonNegativeFloat, PositiveInt, field_validator, model_validator
-from torch import Tensor
+from torch import Tensor, nn
 
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks.activations import ActivationName, slope_of
 from tutelage.networks.black_box import BlackBox
+from tutelage.networks.modules import stack_of
 from tutelage.networks.network import Network
 from tutelage.settings import ADDED, Recipe
 
@@ -61,18 +62,22 @@ class Student(Recipe):
             return (teacher[0], *self.hidden, teacher[-1])
         return (teacher[0], *(max(1, round(self.width_factor * w)) for w in teacher[1:-1]), teacher[-1])
 
-    def build(self, teacher: Network | BlackBox, seeds: Sequence[int]) -> Network:
-        """One student per seed, for the given teacher: its precision, device, input and output widths."""
-        if teacher.depth == 1 and self.hidden is None:
+    def build(self, teacher: Network | BlackBox | nn.Module, seeds: Sequence[int]) -> Network:
+        """One student per seed, for the given teacher: its precision, device, input and output widths.
+
+        A teacher may be a torch module that is a plain stack of layers.
+        """
+        network = stack_of(teacher)
+        if network.depth == 1 and self.hidden is None:
             raise TutelageError("the teacher has no hidden layers whose widths could be multiplied: give 'hidden'")
-        widths = self.widths(teacher.widths)
+        widths = self.widths(network.widths)
         factors = self._factors(len(widths) - 1)
         weights, biases = [], []
         for layer, (fan_in, fan_out) in enumerate(pairwise(widths), start=1):
             last = layer == len(widths) - 1
-            key = draws.keys(seeds, f"student-{layer}", teacher.device)
+            key = draws.keys(seeds, f"student-{layer}", network.device)
             size = (fan_in + 1) * fan_out
-            both = self.layer_entries(key, size, fan_in, last, teacher.dtype).view(len(seeds), fan_in + 1, fan_out)
+            both = self.layer_entries(key, size, fan_in, last, network.dtype).view(len(seeds), fan_in + 1, fan_out)
             w = both[:, :-1].contiguous()
             if last and self.head is not None:
                 w = torch.full_like(w, self.head, dtype=torch.float64).to(w)  # beyond float32 it is infinite
