@@ -61,7 +61,7 @@ def test_a_property_file_gives_box_and_epsilon(capsys, monkeypatch, files, tmp_p
     box = "".join(f"(assert (>= X[{k}] -1)) (assert (<= X[{k}] 1))" for k in (0, 1))
     limits = "(or (> (- Y[1] V[1]) EPS) (> (- V[1] Y[1]) EPS))"
     for epsilon, code in (("0.3", 0), ("0.2", 1)):
-        path.write_text(f"{networks}{box}(assert {limits.replace('EPS', epsilon)})")
+        path.write_text(f"{networks}(assert (== X U)){box}(assert {limits.replace('EPS', epsilon)})")
         assert run(capsys, monkeypatch, files["a"], files["b"], "--on", path)[0] == code
 
 

@@ -125,6 +125,15 @@ def from_property(
     if domain is not None:
         raise TutelageError("--on and --box each give a domain: choose one of them")
     prop = read_property(path)
+    if prop.empty:
+        raise TutelageError(
+            f"the property of {path} is empty: its inequalities contradict one another, so that no networks violate "
+            "it; join the two sides of a difference by or"
+        )
+    if prop.apart:
+        raise TutelageError(
+            f"{path} is about two networks at inputs of their own: only --vnncomp answers it, by a search"
+        )
     if len(prop.low) != network.inputs:
         raise TutelageError(
             f"{path} must declare {network.inputs} inputs, as many as the networks have, got {len(prop.low)}"
