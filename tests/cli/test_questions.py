@@ -8,6 +8,8 @@ import torch
 from safetensors.torch import save_file
 
 from tutelage.cli import main
+from tutelage.functions import box
+from tutelage.functions.bounds.pieces import upper_bound
 from tutelage.networks import Network, save
 
 
@@ -61,7 +63,7 @@ def test_a_property_file_gives_box_and_epsilon(capsys, monkeypatch, files, tmp_p
     box = "".join(f"(assert (>= X[{k}] -1)) (assert (<= X[{k}] 1))" for k in (0, 1))
     limits = "(or (> (- Y[1] V[1]) EPS) (> (- V[1] Y[1]) EPS))"
     for epsilon, code in (("0.3", 0), ("0.2", 1)):
-        path.write_text(f"{networks}{box}(assert {limits.replace('EPS', epsilon)})")
+        path.write_text(f"{networks}(assert (== X U)){box}(assert {limits.replace('EPS', epsilon)})")
         assert run(capsys, monkeypatch, files["a"], files["b"], "--on", path)[0] == code
 
 
@@ -137,3 +139,38 @@ def test_a_gpu_needs_a_question(capsys, monkeypatch, files):
     code, said = run(capsys, monkeypatch, files["a"], files["b"], "--box", "0", "1", "--device", "cuda")
     assert code == 2
     assert "--device cuda is without effect where no question is asked" in said.err
+
+
+def test_a_violated_claim_shows_what_both_give_at_the_witness(capsys, monkeypatch, files):
+    pair = files["a"], files["b"], "--on", files["flat"]
+    _, said = run(capsys, monkeypatch, *pair, "--epsilon", 0.1)
+    assert "outputs of A: 1, " in said.out
+    assert "outputs of B: 1, " in said.out
+    _, said = run(capsys, monkeypatch, files["a"], files["b"], "--box", 0.5, 1, "--top-1")
+    assert "classes: A chooses 0, B chooses 1" in said.out
+
+
+def test_the_bound_of_one_output_is_told_alone(capsys, monkeypatch, files):
+    """Output 0 is the same function in both networks, output 1 is not."""
+    words = files["a"], files["b"], "--box", -1, 1, "--bound", "--output", 0
+    _, said = run(capsys, monkeypatch, *words, "--json")
+    assert json.loads(said.out)["at_most"] < 1e-290  # what a sum may lose by underflow
+    assert json.loads(said.out)["max_difference"] == 0
+    _, said = run(capsys, monkeypatch, *words)
+    assert "output 1" not in said.out
+    assert "the largest difference of output 0 lies between 0 and " in said.out
+
+
+def test_a_limit_is_spent_on_the_bound_of_networks_that_differ(capsys, monkeypatch, tmp_path):
+    """Regions of 30 units in 8 dimensions are too many to count; boxes bound the difference all the same."""
+    draw = torch.Generator().manual_seed(0)
+    weights = [torch.randn(1, 8, 30, generator=draw), torch.randn(1, 30, 1, generator=draw)]
+    nearly = [w * (1 + 1e-3 * torch.randn(w.shape, generator=draw)) for w in weights]
+    pair = [Network(tuple(w.double() for w in of)) for of in (weights, nearly)]
+    for name, network in zip("ab", pair, strict=True):
+        save(network, tmp_path / f"{name}.safetensors")
+    words = tmp_path / "a.safetensors", tmp_path / "b.safetensors", "--box", -1, 1, "--json", "--seconds", 15
+    code, said = run(capsys, monkeypatch, *words)
+    assert code == 1
+    # Without boxes the bound is the sum of the ranges of both networks, a thousand times what they differ by.
+    assert json.loads(said.out)["at_most"] < 0.1 * upper_bound(*pair, box(-1, 1, 8)).item()

@@ -206,5 +206,5 @@ def test_boxes_for_a_stack_of_networks():
 
 def test_domains_in_words():
     assert in_words(None) == "all inputs"
-    assert in_words(box(exactly(0, 1), 2)) == "the box from several ends to 2 in 2 dimensions"
+    assert in_words(box(exactly(0, 1), 2)) == "the box low = (0, 1), high = 2 in 2 dimensions"
     assert in_words(octahedron()) == "a polytope of 8 constraints in 3 dimensions"

@@ -28,6 +28,7 @@ from tutelage.cli.options import (
 )
 from tutelage.cli.progress import share_shown
 from tutelage.cli.questions import Asked, ask, from_property, outputs_at_witness
+from tutelage.cli.vnncomp import answer
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
@@ -97,7 +98,7 @@ def compare(
         typer.Option(
             metavar="FILE",
             help="File with the domain: YAML with normals and offsets of a polytope, or low and high of a box; or "
-            "VNN-LIB with the box, and the epsilon for two networks.",
+            "VNN-LIB (.vnnlib, .vnnlib.gz) with the box, and the epsilon for two networks.",
             rich_help_panel=DOMAIN,
         ),
     ] = None,
@@ -131,6 +132,14 @@ def compare(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    vnncomp: Annotated[
+        bool,
+        typer.Option(
+            "--vnncomp",
+            help="Answer the VNN-LIB file of --on with sat, unsat, unknown or timeout.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Decide whether two networks are the same function, and show why or where they differ.
@@ -151,7 +160,11 @@ def compare(
     sparse = isinstance(first, SparseNetwork) or isinstance(second, SparseNetwork)
     if picture is not None and sparse:
         raise TutelageError("networks with sparse layers cannot be drawn: leave --slice out")
-    vnnlib = on is not None and on.suffix == ".vnnlib"
+    vnnlib = on is not None and on.name.endswith((".vnnlib", ".vnnlib.gz"))
+    if vnncomp:
+        if not vnnlib or on is None or as_json or epsilon is not None or box is not None or bound or top_1:
+            raise TutelageError("--vnncomp answers the VNN-LIB file of --on, and takes no other question or domain")
+        answer(on, (a, b), (first, second), Deadline.of_command(seconds), device)
     domain = _domain(first.inputs, box, None if vnnlib else on)
     if on is not None and vnnlib:
         domain, epsilon = from_property(on, domain, epsilon, first)

@@ -17,6 +17,8 @@ from tutelage.deadline import NEVER, Deadline
 from tutelage.errors import TutelageError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from tutelage.functions import Answer, Domain
     from tutelage.networks import Network, SparseNetwork
 
@@ -125,6 +127,15 @@ def from_property(
     if domain is not None:
         raise TutelageError("--on and --box each give a domain: choose one of them")
     prop = read_property(path)
+    if prop.empty:
+        raise TutelageError(
+            f"the property of {path} is empty: its inequalities contradict one another, so that no networks violate "
+            "it; join the two sides of a difference by or"
+        )
+    if prop.apart:
+        raise TutelageError(
+            f"{path} is about two networks at inputs of their own: only --vnncomp answers it, by a search"
+        )
     if len(prop.low) != network.inputs:
         raise TutelageError(
             f"{path} must declare {network.inputs} inputs, as many as the networks have, got {len(prop.low)}"
@@ -152,9 +163,9 @@ def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | No
             closeness = _answered(first, second, asked, where, limit, tell)
         answers.append(closeness)
         if as_json:
-            print(json.dumps({"label": label.strip(" :"), **_data(closeness)}))
+            print(json.dumps({"label": label.strip(" :"), **_data(closeness, asked.output)}))
         else:
-            for line in _words(label, closeness, asked.top_1):
+            for line in _words(label, closeness, asked):
                 console.print(line, soft_wrap=True, highlight=False, markup=False)
     verdicts = {a.verdict for a in answers}
     code = VIOLATED if "violated" in verdicts else NOT_DECIDED if "not decided" in verdicts else HOLDS
@@ -178,34 +189,67 @@ def _answered(
     return difference_bound(first, second, domain, epsilon, output=asked.output, **common)
 
 
-def _words(label: str, closeness: Answer, top_1: bool) -> list[str]:
+def _words(label: str, closeness: Answer, asked: Asked) -> list[str]:
     from tutelage.functions.checks import rounded_up
 
-    lines = [f"{label}{closeness.verdict}: {closeness.question} on {closeness.domain}", f"why: {closeness.reason}"]
+    lines = [f"{label}{_said(closeness, asked)}", f"why: {closeness.reason}"]
     if closeness.witness is not None:
-        shown = ", ".join(f"{v:.6g}" for v in closeness.witness[:_SHOWN].tolist())
-        lines.append(f"witness: {shown}{' ...' if len(closeness.witness) > _SHOWN else ''}")
-    if not top_1 or closeness.at_most.isfinite().all():
-        for k, (most, least) in enumerate(zip(closeness.at_most.tolist(), closeness.largest.tolist(), strict=True)):
-            within = f"within {rounded_up(most, 4)}" if math.isfinite(most) else "no bound proved"
-            lines.append(f"output {k}: {within}; differs by at least {least:.4g}")
+        lines.append(f"witness: {_first(closeness.witness.tolist())}")
+        lines += _at_witness(closeness, asked)
+    if not asked.top_1 or closeness.at_most.isfinite().all():
+        rows = zip(closeness.at_most.tolist(), closeness.largest.tolist(), strict=True)
+        for k, (most, least) in enumerate(rows):
+            if asked.output in (None, k):
+                within = f"within {rounded_up(most, 4)}" if math.isfinite(most) else "no bound proved"
+                lines.append(f"output {k}: {within}; differs by at least {least:.4g}")
     return lines
+
+
+def _said(closeness: Answer, asked: Asked) -> str:
+    """Verdict, question and domain as one sentence."""
+    from tutelage.functions.checks import rounded_up
+
+    if not asked.bound:
+        return f"{closeness.verdict}: {closeness.question} on {closeness.domain}"
+    most, least = _of_asked(closeness.at_most, asked.output), _of_asked(closeness.largest, asked.output)
+    between = f"between {least:.4g} and {rounded_up(most, 4)}" if math.isfinite(most) else f"at least {least:.4g}"
+    return f"{closeness.verdict}: {closeness.question} lies {between} on {closeness.domain}".replace("lies at", "is at")
+
+
+def _at_witness(closeness: Answer, asked: Asked) -> list[str]:
+    """What both networks give at the witness: their outputs, or the classes that they choose."""
+    if closeness.outputs is None or closeness.verdict != "violated":
+        return []
+    lines = [f"outputs of {n}: {_first(v.tolist())}" for n, v in zip("AB", closeness.outputs, strict=True)]
+    if not asked.top_1:
+        return lines
+    first, second = (int(v.argmax()) for v in closeness.outputs)
+    return [f"classes: A chooses {first}, B chooses {second}", *lines]
+
+
+def _first(values: list[float]) -> str:
+    return ", ".join(f"{v:.6g}" for v in values[:_SHOWN]) + (" ..." if len(values) > _SHOWN else "")
+
+
+def _of_asked(values: Tensor, output: int | None) -> float:
+    """The largest of all outputs, or that of the one that is asked about."""
+    return float(values.max() if output is None else values[output])
 
 
 def outputs_at_witness(answer: Answer) -> dict[str, list[float]] | None:
     return None if answer.outputs is None else {name: v.tolist() for name, v in zip("ab", answer.outputs, strict=True)}
 
 
-def _data(closeness: Answer) -> dict[str, Any]:
-    witness = closeness.witness
+def _data(closeness: Answer, output: int | None = None) -> dict[str, Any]:
+    witness, most = closeness.witness, _of_asked(closeness.at_most, output)
     bounds = [m if math.isfinite(m) else None for m in closeness.at_most.tolist()]
     return {
         "verdict": closeness.verdict,
         "question": closeness.question,
         "domain": closeness.domain,
-        "at_most": closeness.bound,
+        "at_most": most if math.isfinite(most) else None,
         "at_most_per_output": bounds,
-        "max_difference": closeness.largest.max().item(),
+        "max_difference": _of_asked(closeness.largest, output),
         "max_difference_per_output": closeness.largest.tolist(),
         "witness": None if witness is None else witness.tolist(),
         "outputs_at_witness": outputs_at_witness(closeness),

@@ -15,6 +15,7 @@ from tutelage.networks import Network
 from tutelage.printing import printed
 from tutelage.whole import positive
 
+_SHOWN = 4  # ends of a box that are told one by one
 Ends = tuple[float | Tensor, float | Tensor]
 """A box as its low and high ends, each a number or [d]."""
 
@@ -285,12 +286,22 @@ def in_words(domain: Domain | None) -> str:
 
     >>> in_words(box(-1, 1, dimension=3))
     'the box from -1 to 1 in 3 dimensions'
+    >>> in_words(box(torch.tensor([0.6, -0.5]), torch.tensor([0.7, 0.5])))
+    'the box low = (0.6, -0.5), high = (0.7, 0.5) in 2 dimensions'
     """
     if domain is None:
         return "all inputs"
     if not domain.is_box:
         return f"a polytope of {domain.facets} constraints in {domain.dimension} dimensions"
-    ends = [
-        f"{end.unique().item():g}" if len(end.unique()) == 1 else "several ends" for end in (domain.low, domain.high)
-    ]
-    return f"the box from {ends[0]} to {ends[1]} in {domain.dimension} dimensions"
+    low, high = (_several(end) for end in (domain.low, domain.high))
+    if "(" not in low + high:
+        return f"the box from {low} to {high} in {domain.dimension} dimensions"
+    return f"the box low = {low}, high = {high} in {domain.dimension} dimensions"
+
+
+def _several(end: Tensor) -> str:
+    """One number where all are the same, else the first few."""
+    if len(end.unique()) == 1:
+        return f"{end[0].item():g}"
+    shown = [f"{v:g}" for v in end[:_SHOWN].tolist()]
+    return f"({', '.join(shown)}{', ...' if len(end) > _SHOWN else ''})"

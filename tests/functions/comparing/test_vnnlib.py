@@ -1,9 +1,13 @@
 """VNN-LIB files: boxes of version 1.0, and two networks of version 2.0."""
 
+import gzip
+import math
+
 import pytest
 
 from tutelage.errors import TutelageError
 from tutelage.functions.comparing.vnnlib import read_property
+from tutelage.functions.comparing.vnnlib_formulas import read_formula
 
 BOX = """; property 1
 (declare-const X_0 Real)
@@ -38,6 +42,71 @@ def test_two_networks_of_version_2(tmp_path):
     assert found.epsilon == {1: 0.05}
 
 
+PUBLISHED = """(vnnlib-version <2.0>)
+(declare-network f
+    (declare-input X_f real [1, 1, 1, 2])
+    (declare-output Y_f real [1, 2]))
+(declare-network g
+    (isomorphic-to f)
+    (declare-input X_g real [1, 1, 1, 2])
+    (declare-output Y_g real [1, 2]))
+; the inputs
+(assert (and (<= X_f[0,0,0,0] 0.68) (>= X_f[0,0,0,0] 0.6)))
+(assert (and (<= X_f[0,0,0,1] 0.5) (>= X_f[0,0,0,1] -0.5)))
+(assert (== X_f[0,0,0,0] X_g[0,0,0,0]))
+(assert (== X_g[0,0,0,1] X_f[0,0,0,1]))
+(assert (or (or (> Y_g[0,0] (+ Y_f[0,0] 0.05)) (and (< Y_g[0,0] (- Y_f[0,0] 0.05))))
+            (> (- Y_f[0,1] 0.05) Y_g[0,1]) (> (- Y_g[0,1] Y_f[0,1]) 0.05)))
+"""
+
+
+def test_the_form_that_is_published(tmp_path):
+    path = tmp_path / "p.vnnlib.gz"
+    path.write_bytes(gzip.compress(PUBLISHED.encode()))
+    found = read_property(path)
+    assert (found.low.tolist(), found.high.tolist()) == ([0.6, -0.5], [0.68, 0.5])
+    assert found.epsilon == {0: 0.05, 1: 0.05}
+    assert not found.empty
+    assert not found.apart
+
+
+def test_a_limit_that_may_be_reached_is_proved_from_below(tmp_path):
+    path = tmp_path / "p.vnnlib"
+    path.write_text(PUBLISHED.replace("(> ", "(>= ").replace("(< ", "(<= "))
+    assert read_property(path).epsilon == {0: math.nextafter(0.05, 0), 1: math.nextafter(0.05, 0)}
+
+
+@pytest.mark.parametrize("sign", ["and", "or"])
+def test_a_property_that_nothing_meets_is_called_empty(tmp_path, sign):
+    """Both sides of one difference at once are met by no outputs; either of them is."""
+    begin = PUBLISHED.split("(assert (or")[0]
+    path = tmp_path / "p.vnnlib"
+    path.write_text(begin + f"(assert ({sign} (> Y_g[0,0] (+ Y_f[0,0] 0.05)) (< Y_g[0,0] (- Y_f[0,0] 0.05))))")
+    assert read_property(path).empty == (sign == "and")
+
+
+def test_two_inequalities_that_leave_one_number_are_not_empty(tmp_path):
+    begin = PUBLISHED.split("(assert (or")[0]
+    path = tmp_path / "p.vnnlib"
+    for low, high, empty in [("<=", ">=", False), ("<", ">=", True), ("<=", ">", True)]:
+        path.write_text(begin + f"(assert (and ({low} (* 2 Y_f[0,0]) 1) ({high} Y_f[0,0] 0.5)))")
+        assert read_formula(path).empty == empty
+
+
+def test_without_an_equality_for_every_input_the_inputs_are_not_shared(tmp_path):
+    path = tmp_path / "p.vnnlib"
+    text = PUBLISHED.replace("(assert (== X_g[0,0,0,1] X_f[0,0,0,1]))", "")
+    path.write_text(text)
+    with pytest.raises(TutelageError, match="does not bound input 0"):
+        read_property(path)
+    bounded = text + "(assert (and (<= X_g[0,0,0,0] 1) (>= X_g[0,0,0,0] 0) (<= X_g[0,0,0,1] 1) (>= X_g[0,0,0,1] 0)))"
+    path.write_text(bounded)
+    found = read_property(path)
+    assert found.apart
+    assert found.epsilon is None
+    assert found.low.tolist() == [0.6, -0.5, 0.0, 0.0]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -46,11 +115,18 @@ def test_two_networks_of_version_2(tmp_path):
         (BOX + "(", "bracket"),
         (TWO.replace("(> (- V[0,1] Y[0,1]) 0.05)", ""), "from both sides"),
         (TWO.replace("(- Y[0,1] V[0,1])", "(- Y[0,1] V[0,0])"), "one output of both"),
-        (TWO.replace("0.05", "much"), "not a VNN-LIB file"),
-        (
-            TWO.replace("(assert (or (> (- Y[0,1] V[0,1]) 0.05)", "(assert (> (- Y[0,1] V[0,1]) 0.05)) (assert (or "),
-            "one or",
-        ),
+        (TWO.replace("0.05", "much"), "much, which is declared nowhere"),
+        (BOX + "(assert (<= X_0))", "not a VNN-LIB file"),
+        (TWO + "(assert (> Y[0,0] V[0,0]))", "must hold at once"),
+        (TWO.replace("(== X[0,1] 0.5)", "(<= (+ X[0,0] X[0,1]) 0.5) (== X[0,1] 0.5)"), "sums of inputs"),
+        (TWO.replace("Y[0,1]", "Y[0,1,0]"), "2 axes"),
+        (TWO.replace("Y[0,1]", "Y[0,2]"), "has the shape"),
+        (TWO.replace("Y[0,1]", "W[0,1]"), "declared nowhere"),
+        (TWO.replace("isomorphic-to f", "isomorphic-to h"), "declared nowhere above"),
+        (TWO.replace("declare-input U", "declare-input X"), "twice"),
+        (TWO.replace("(> (- Y[0,1] V[0,1])", "(> (* Y[0,1] V[0,1])"), "two variables"),
+        (TWO.replace("(> (- Y[0,1] V[0,1])", "(> (max Y[0,1] V[0,1])"), "operation max"),
+        (TWO.replace("(> (- Y[0,1]", "(!= (- Y[0,1]"), "sign !="),
     ],
 )
 def test_what_is_not_understood_is_one_sentence(tmp_path, text, words):

@@ -31,7 +31,8 @@ _SHARE = 0.2  # of the time left that a round of gradient steps may take
 class Layers:
     """One network as weights [out, in] and biases [out] from below, float64; left: the slope of a unit below 0.
 
-    centre, radius: [d] of the box of inputs, the radius rounded up.
+    centre, radius: [d] of the box of inputs, the radius rounded up; slacks: [out] per layer, by how much a
+    pre-activation may be off, or nothing where they are exact.
     """
 
     weights: tuple[Tensor, ...]
@@ -39,6 +40,7 @@ class Layers:
     left: float
     centre: Tensor
     radius: Tensor
+    slacks: tuple[Tensor, ...] = ()
 
     @property
     def hidden(self) -> int:
@@ -107,6 +109,8 @@ def upper(layers: Layers, parts: Parts, sizes: list[Tensor]) -> tuple[Tensor, li
         w, b = layers.weights[layer], layers.biases[layer]
         met = w.abs() @ sizes[layer] + b.abs()
         error = error + (w.shape[0] + w.shape[1] + 16) * EPS * (coefficients.abs() @ met)
+        if layers.slacks:
+            error = error + coefficients.abs() @ layers.slacks[layer]
         constant = constant + coefficients @ b
         coefficients = coefficients @ w
         if layer == 0:
@@ -214,8 +218,9 @@ def hidden_ranges(
     for layer in range(layers.hidden):
         n = len(layers.biases[layer])
         below = Layers(
-            layers.weights[: layer + 1], layers.biases[: layer + 1], layers.left, layers.centre, layers.radius
-        )
+            layers.weights[: layer + 1], layers.biases[: layer + 1], layers.left, layers.centre, layers.radius,
+            layers.slacks[: layer + 1],
+        )  # fmt: skip
         eye = torch.eye(n, dtype=torch.float64, device=layers.centre.device)
         # Both ends are upper bounds, of u and of -u. The ranges of layers below are those just found: a range is never
         # bounded with itself.

@@ -1,7 +1,8 @@
 """Which bounds are tried when two networks are asked about, and why in this order.
 
 1. Intervals over the whole domain, where inputs are many or zonotopes do not fit into memory or time: one pass, and
-   the difference of nearly equal networks stays small in it. Then intervals with ranges of f bounded backwards.
+   the difference of nearly equal networks stays small in it. Then ranges of f are bounded backwards, and with them the
+   difference (:mod:`.carried`), signs included: for networks that differ in a few roundings nothing else is needed.
 2. Branching on inputs (:mod:`.branch_inputs`), where at most 24 sides of the box are not flat: zonotopes of both
    networks and of their difference, on boxes that are cut in two. Nothing closes small gaps faster. Tried and worse:
    linear bounds substituted backwards on these boxes; they proved three points more of one open question and made
@@ -24,7 +25,8 @@ from tutelage.deadline import Deadline, OutOfTime
 from tutelage.functions.answers import BY_FORM, OnClosing, Question, Rooms, held_against
 from tutelage.functions.bounds.branch_inputs import MOST_INPUTS, Bounder, Dividing
 from tutelage.functions.bounds.branch_units import prove_by_units
-from tutelage.functions.bounds.intervals import bounded_at_once, interval_bounds
+from tutelage.functions.bounds.carried import bounded_at_once
+from tutelage.functions.bounds.intervals import interval_bounds
 from tutelage.functions.bounds.normal import normal_apart
 from tutelage.functions.bounds.whole_box import decide_sparse
 from tutelage.functions.interruptible import interruptible

@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from tutelage.deadline import NEVER, Deadline, OutOfTime
-from tutelage.functions.answers import Question
+from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.bounds.backward import Layers, hidden_ranges
-from tutelage.functions.interruptible import interruptible
 from tutelage.functions.layers.pairs import LayerPair
 from tutelage.functions.relaxations import Ends, apart, difference_image, image
 from tutelage.functions.rounding import EPS, UNDERFLOW
-from tutelage.functions.search.hunt import Hunt
 
 Middle = tuple[np.ndarray, np.ndarray]
 """Centre and radius."""
@@ -56,21 +53,24 @@ def by_intervals(layer: LayerPair, f: Middle, d: Middle) -> Ranges:
     return Ranges((low, high), ends(new_d), layer.positive_g)
 
 
-def backward_ranges(layers: list[LayerPair], low: np.ndarray, high: np.ndarray) -> list[Ends] | None:
+def backward_ranges(
+    layers: list[LayerPair], low: np.ndarray, high: np.ndarray, steps: int = 0, deadline: Deadline | None = None
+) -> list[Ends] | None:
     """Ranges of f in every hidden layer by linear bounds substituted backwards: far tighter than intervals, and dearer.
 
-    None where f has activations of several kinds or weights that were rounded.
+    None where f has activations of several kinds. steps: of the gradient for every range, as far as the deadline lets.
     """
     kinds = {layer.left_f for layer in layers[:-1]}
-    if len(kinds) != 1 or any(layer.slack_f.any() for layer in layers):
+    if len(kinds) != 1:
         return None
     # Only f is bounded backwards: its ranges enter the difference through (Wf - Wg) f, which is small for nearly equal
     # networks, so that looser ranges of d cost little.
-    weights, biases = (
-        tuple(torch.from_numpy(a) for a in arrays) for arrays in zip(*((l.wf, l.bf) for l in layers), strict=True)
+    weights, biases, slacks = (
+        tuple(torch.from_numpy(a) for a in arrays)
+        for arrays in zip(*((l.wf, l.bf, l.slack_f) for l in layers), strict=True)
     )
     centre, radius = (torch.from_numpy(a) for a in around(low, high))
-    lows, highs, _ = hidden_ranges(Layers(weights, biases, kinds.pop(), centre, radius))
+    lows, highs, _ = hidden_ranges(Layers(weights, biases, kinds.pop(), centre, radius, slacks), steps, deadline)
     return [(a.numpy(), b.numpy()) for a, b in zip(lows, highs, strict=True)]
 
 
@@ -96,33 +96,6 @@ def interval_bounds(
             f, d = after(range_f, met.d, layer.left_f, layer.left_g)
     size = np.maximum(np.abs(met.d[0]), np.abs(met.d[1]))
     return np.where(np.isfinite(size), size, np.inf)
-
-
-_UNITS = 4096  # unseen: it trades time for tightness; the most hidden units whose ranges are bounded backwards
-
-
-def bounded_at_once(
-    layers: list[LayerPair], question: Question, hunt: Hunt, deadline: Deadline = NEVER
-) -> torch.Tensor:
-    """Bounds [C] on the difference over the whole box: by intervals, then with better ranges of f where these help.
-
-    A deadline that passes before the intervals are done raises OutOfTime; later it leaves out the better ranges.
-    """
-    low, high = hunt.low.numpy(), hunt.high.numpy()
-    bounds = torch.from_numpy(interval_bounds(layers, low, high, deadline=deadline))
-    # Backward ranges take one product of matrices per pair of layers, quadratic in the depth: they are worth it only
-    # where intervals leave the question open.
-    if (bounds <= question.limits).all() or sum(len(layer.bf) for layer in layers[:-1]) > _UNITS:
-        return bounds
-    try:
-        with interruptible(deadline, sum(layer.wf.size for layer in layers)):
-            ranges = backward_ranges(layers, low, high)
-        if ranges is not None:
-            better = interval_bounds(layers, low, high, ranges, deadline)
-            bounds = torch.minimum(bounds, torch.from_numpy(better))
-    except OutOfTime:
-        pass
-    return bounds
 
 
 def around(low: np.ndarray, high: np.ndarray) -> Middle:

@@ -43,6 +43,7 @@ _LARGE = 300_000  # weights
 _FEW = 64  # points that are looked at within any limit
 _SEARCH = 0.3  # of the time left that a search may take
 _DIVIDING, _BRIEFLY = 60.0, 1.0  # seconds of branch and bound with a tolerance, and for what rounding explains
+_FOLLOW = 1.05  # times the largest difference found that a bound is brought down to
 _LARGEST_DIFFERENCE = 2.0  # seconds for the largest difference of networks that are known to differ
 
 
@@ -295,17 +296,28 @@ class Deciding:
         if self.domain is None:
             return best, "over all inputs the largest difference found is given"
         try:
-            limit = self.deadline.within(_LARGEST_DIFFERENCE)
+            # A limit that was given is spent; without one nobody waits for a number beside the verdict.
+            given = self.deadline.seconds is not None
+            limit = self.deadline if given else Deadline(_LARGEST_DIFFERENCE)
             with interruptible(self.deadline, self.weights):
                 largest = self.supremum or supremum(self.first, self.second, self.domain, self.budget, deadline=limit)
         except OutOfTime:
             return best, "the largest difference found is given, and not the largest there is: the time was over"
         except TutelageError as error:
+            self._bounded_closer()
             return best, f"the largest difference found is given, and not the largest there is: {error}"
         self._knows(largest.each)
         if self._shown(largest.at) is None:
             return best, "the largest difference found is given, since rounding hides the exact one"
         return Witness(largest.value, largest.at), None
+
+    def _bounded_closer(self) -> None:
+        """Lower the bound on the difference towards the largest one found, with the time that is left of a limit."""
+        if self.domain is None or self.deadline.seconds is None or self.deadline.passed:
+            return
+        hunt = Hunt(self.first, self.second, self.domain, Question(torch.zeros_like(self.enough), follow=_FOLLOW))
+        hunt.look(self.domain.centre[None])
+        self._knows(decide((self.first, self.second), hunt, self.deadline, forms=False)[0])
 
     def out_of_time(self) -> Answer:
         return self._undecided(f"the time limit of {self.deadline.seconds:g} seconds was reached")

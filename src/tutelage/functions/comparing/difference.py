@@ -99,7 +99,7 @@ def difference_bound(
     name = "every output" if output is None else f"output {output}"
     if epsilon is None:
         question = Question(limits, follow=_FOLLOW)
-        words = f"{name} differs by how much at most"
+        words = "the largest difference" + (" of any output" if output is None else f" of output {output}")
     else:
         question = Question(limits)
         words = f"{name} differs by at most {limits[limits < torch.inf].max().item():g}"
@@ -263,7 +263,7 @@ def _answer(
             answer = _in_words(hunt, words, bounded_whole(pair, hunt, deadline), False, 1, None)
         else:
             decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
-            answer = _in_words(hunt, words, *decided)
+            answer = _in_words(hunt, words, *decided, late=deadline.passed)
     return answer.completed(*read, begun)
 
 
@@ -280,8 +280,10 @@ def _in_words(
     proved: bool,
     parts: int,
     leaves: tuple[np.ndarray, np.ndarray] | None,
+    late: bool = True,
 ) -> Answer:
-    """The answer in words, from what a search and bounds [C] came to."""
+    """The answer in words, from what a search and bounds [C] came to; late: whether the time was over."""
+    helps = "more time or a smaller domain may help" if late else "a smaller domain may help"
     verdict: Verdict = "violated" if hunt.refuted else "holds" if proved else "not decided"
     reason = {
         "violated": "an input was found that violates it, beyond any rounding",
@@ -290,9 +292,9 @@ def _in_words(
         else f"proved on {parts:,} parts"
         if parts > 1
         else "proved by bounds on the whole domain",
-        "not decided": f"{parts:,} parts were bounded, and some are left: more time or a smaller domain may help"
+        "not decided": f"{parts:,} parts were bounded, and some are left: {helps}"
         if parts > 1
-        else "bounds on the whole domain leave it open: more time or a smaller domain may help"
+        else f"bounds on the whole domain leave it open: {helps}"
         if parts
         else "the time did not suffice for a bound: more time may help",
     }[verdict]

@@ -10,7 +10,7 @@ Only products that float64 holds exactly are joined, so that two forms of one un
 made is the same function but for the rounding of one bias, which is in its slack. One pass over the layers.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,10 @@ from tutelage.functions.rounding import EPS
 
 
 class Layer(NamedTuple):
-    """Weights [out, in], biases [out], the slope of the activation below 0 (1 for none), and by how much a
-    pre-activation may be off [out]."""
+    """Weights [out, in], dense or sparse, biases [out], the slope of the activation below 0 (1 for none), and by how
+    much a pre-activation may be off [out]."""
 
-    w: np.ndarray
+    w: Any
     b: np.ndarray
     left: float
     slack: np.ndarray
@@ -52,31 +52,61 @@ def _one(lower: Layer, upper: Layer) -> Layer | None:
     """Both layers as one, or None where that cannot be."""
     if lower.left != 0.0 or upper.left != 0.0 or lower.slack.any() or upper.slack.any():
         return None
-    # Every unit above must read one unit or two; anything else uses more than was taken apart.
-    used = upper.w != 0
-    counts = used.sum(1)
-    if not np.isin(counts, (1, 2)).all():
+    taken = _taken_apart(upper.w)
+    if taken is None:
         return None
-    first = used.argmax(1)
-    second = upper.w.shape[1] - 1 - used[:, ::-1].argmax(1)
-    rows = np.arange(len(upper.b))
-    c, d = upper.w[rows, first], upper.w[rows, second]
-    alone, pair = counts == 1, counts == 2
+    first, second, c, d = taken
+    alone, pair = first == second, first != second
     if not (alone <= ((c > 0) & (upper.b == 0))).all() or not (pair <= (c * d < 0)).all():
         return None
-    wc, wd = _exact(c, lower.w[first]), _exact(d, lower.w[second])
+    wc, wd = _exact_rows(c, lower.w[first]), _exact_rows(d, lower.w[second])
     bc, bd = _exact(c, lower.b[first]), _exact(d, lower.b[second])
     if wc is None or wd is None or bc is None or bd is None:
         return None
-    if not np.logical_and((wc == wd).all(1), bc == bd)[pair].all():
+    if not (_equal_rows(wc[pair], wd[pair]) and (bc == bd)[pair].all()):
         return None
     b = bc + upper.b
     slack = np.where(upper.b != 0, EPS * (np.abs(bc) + np.abs(upper.b)), 0.0)
-    return Layer(np.ascontiguousarray(wc), b, 0.0, slack)
+    return Layer(wc, b, 0.0, slack)
+
+
+def _taken_apart(w: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+    """The first and the last unit that every row reads, and both weights; None where a row reads none or more than two.
+
+    A unit above that uses anything else uses more than was taken apart.
+    """
+    if isinstance(w, np.ndarray):
+        used = w != 0
+        counts = used.sum(1)
+        if not np.isin(counts, (1, 2)).all():
+            return None
+        first, second = used.argmax(1), w.shape[1] - 1 - used[:, ::-1].argmax(1)
+        rows = np.arange(len(w))
+        return first, second, w[rows, first], w[rows, second]
+    w = w.copy()
+    w.sum_duplicates()
+    w.eliminate_zeros()
+    if not np.isin(np.diff(w.indptr), (1, 2)).all():
+        return None
+    begin, end = w.indptr[:-1], w.indptr[1:] - 1
+    return w.indices[begin], w.indices[end], w.data[begin], w.data[end]
+
+
+def _exact_rows(c: np.ndarray, rows: Any) -> Any:
+    """c times rows, dense or sparse, or None where a product may be rounded."""
+    if isinstance(rows, np.ndarray):
+        product = _exact(c, rows)
+        return None if product is None else np.ascontiguousarray(product)
+    data = _exact(np.repeat(c, np.diff(rows.indptr)), rows.data)
+    return None if data is None else type(rows)((data, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _equal_rows(a: Any, b: Any) -> bool:
+    return bool((a == b).all()) if isinstance(a, np.ndarray) else (a != b).nnz == 0
 
 
 def _exact(c: np.ndarray, values: np.ndarray) -> np.ndarray | None:
-    """c times rows of values, or None where a product may be rounded: exact for the 24 bits of float32 numbers."""
+    """c times (rows of) values, or None where a product may be rounded: exact for the 24 bits of float32 numbers."""
     c = c.reshape(-1, *[1] * (values.ndim - 1))
     # 24 bits times 24 bits fit into the 53 of float64: the product is exact, and equal forms compare equal. Weights in
     # float64 are left as they are, since a tolerance here would have to be counted in every later bound.

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.functions.answers import Rooms
+from tutelage.functions.layers.collapsing import Layer, collapsed
 from tutelage.functions.layers.pairs import LayerPair
 from tutelage.networks import Network, SparseNetwork
 from tutelage.networks.graphs.lowering import SparseLayer
@@ -16,9 +17,13 @@ SparsePair = tuple[SparseNetwork, SparseNetwork]
 
 
 def joined(first: SparseNetwork, second: SparseNetwork) -> list[LayerPair]:
-    """Both networks with units and layers added until their shapes agree; no function changes."""
-    depth = max(len(first.layers), len(second.layers))
-    f, g = _deepened(first, depth), _deepened(second, depth)
+    """Both networks with units and layers added until their shapes agree; no function changes.
+
+    Layers that only put together what the ones below took apart are made one with these before.
+    """
+    made = [_collapsed(network) for network in (first, second)]
+    depth = max(map(len, made))
+    f, g = (_deepened(layers, depth) for layers in made)
     layers, below = [], first.inputs
     for (a, left_f), (b, left_g) in zip(f, g, strict=True):
         n = max(len(a.b), len(b.b))
@@ -36,9 +41,20 @@ def joined(first: SparseNetwork, second: SparseNetwork) -> list[LayerPair]:
     return layers
 
 
-def _deepened(network: SparseNetwork, depth: int) -> list[tuple[SparseLayer, float]]:
-    layers = [(layer, network.left) for layer in network.layers]
-    n = network.layers[-1].w.shape[1]
+def _collapsed(network: SparseNetwork) -> list[tuple[SparseLayer, float]]:
+    """The layers of a network, each with the slope of its units below 0."""
+    given = [Layer(layer.w, layer.b, network.left, layer.slack) for layer in network.layers]
+    # Of layers that are made one nothing is known; the others are handed on as they are.
+    known = {id(layer.b): source.positive for layer, source in zip(given, network.layers, strict=True)}
+    joined = collapsed(given)
+    unknown = [np.zeros(len(layer.b), dtype=bool) for layer in joined]
+    positive = [known.get(id(layer.b), none) for layer, none in zip(joined, unknown, strict=True)]
+    rows = zip(joined, positive, strict=True)
+    return [(SparseLayer(Map(layer.w), layer.b, layer.slack, at_least_0), network.left) for layer, at_least_0 in rows]
+
+
+def _deepened(layers: list[tuple[SparseLayer, float]], depth: int) -> list[tuple[SparseLayer, float]]:
+    n = layers[-1][0].w.shape[1]
     eye = Map((np.ones(n), np.arange(n), np.arange(n + 1)), shape=(n, n))
     # Slope 1 on both sides hands on numbers of either sign as they are.
     through = [(SparseLayer(eye, np.zeros(n), np.zeros(n), np.zeros(n, bool)), 1.0)] * (depth - len(layers))
