@@ -46,7 +46,8 @@ def clearest(teacher, report) -> int:
 
 def main() -> None:
     """Train students of nine units on teachers of three, and draw one pair."""
-    teacher = tt.teachers.Levels(inputs=2, hidden=3, outputs=4, levels=(-1.0, -0.5, 0.0, 0.5, 1.0), bias=-0.5).build(SEEDS)
+    levels = (-1.0, -0.5, 0.0, 0.5, 1.0)
+    teacher = tt.teachers.Levels(inputs=2, hidden=3, outputs=4, levels=levels, bias=-0.5).build(SEEDS)
     inputs = tt.inputs.Gaussian(std=1.5, train=2_000, evaluate=2_000).draw(teacher, SEEDS)
     students = tt.students.SmallNormal(width_factor=3, scale=0.01).build(teacher, SEEDS)
     run = tt.train(teacher, students, inputs, steps=STEPS, batch=16, learning_rate=0.02)
