@@ -31,3 +31,12 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> TutelageError:
     near = difflib.get_close_matches(str(name), names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return TutelageError(f"unknown {kind} '{name}'{hint} (known: {', '.join(names)})")
+
+
+def how_to_install(extra: str) -> str:
+    """The command that installs an optional part, for messages; the one place that says it.
+
+    >>> how_to_install("studio")
+    "pip install '.[studio]' in a clone of tutelage, or pip install 'FILE.whl[studio]' with its wheel"
+    """
+    return f"pip install '.[{extra}]' in a clone of tutelage, or pip install 'FILE.whl[{extra}]' with its wheel"

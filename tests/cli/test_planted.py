@@ -105,4 +105,4 @@ def test_without_scikit_learn_a_method_says_what_to_install(command, tmp_path, m
     monkeypatch.setitem(sys.modules, "sklearn.exceptions", None)
     done = run(command, tmp_path, "pca")
     assert done.code == 2
-    assert "this method needs scikit-learn: pip install 'tutelage[planted]'" in done.err
+    assert "this method needs scikit-learn: pip install '.[planted]'" in done.err

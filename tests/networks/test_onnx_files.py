@@ -197,7 +197,7 @@ def test_other_files_are_refused(tmp_path):
 
 def test_the_package_is_asked_for_by_name(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
-    with pytest.raises(TutelageError, match=r"pip install 'tutelage\[onnx\]'"):
+    with pytest.raises(TutelageError, match=r"pip install '\.\[onnx\]'"):
         load_onnx(tmp_path / "net.onnx")
 
 

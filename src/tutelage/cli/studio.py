@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tutelage.errors import TutelageError
+from tutelage.errors import TutelageError, how_to_install
 
 
 def studio(
@@ -35,7 +35,7 @@ def studio(
         return
     missing = [name for name in ("starlette", "uvicorn", "websockets") if find_spec(name) is None]
     if missing:
-        raise TutelageError(f"the live page needs {', '.join(missing)}: pip install 'tutelage[studio]'")
+        raise TutelageError(f"the live page needs {', '.join(missing)}: {how_to_install('studio')}")
     # Threads of torch that wait busily for one another take the cores that the students and the browser need.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from tutelage.studio.security import for_all_addresses

@@ -15,7 +15,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from tutelage.errors import TutelageError
+from tutelage.errors import TutelageError, how_to_install
 from tutelage.lab.jobs import ATTEMPTS, Backend, Job, backend, carry_out, log
 
 _OLDEST = (2, 52)  # the first version of Ray that can require a token
@@ -46,7 +46,7 @@ def _imported() -> Any:
     try:
         import ray
     except ImportError:
-        raise TutelageError("Ray is not installed: pip install 'tutelage[cluster]'") from None
+        raise TutelageError(f"Ray is not installed: {how_to_install('cluster')}") from None
     return ray
 
 

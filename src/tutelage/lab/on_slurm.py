@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tutelage.errors import TutelageError
+from tutelage.errors import TutelageError, how_to_install
 from tutelage.lab.jobs import ATTEMPTS, Backend, Job, backend, carry_out, log
 
 _EVERY = 2.0  # seconds between two looks at the queue
@@ -61,7 +61,7 @@ def _executor(folder: Path, cluster: str | None) -> Any:
     try:
         import submitit
     except ImportError:
-        raise TutelageError("submitit is not installed: pip install 'tutelage[cluster]'") from None
+        raise TutelageError(f"submitit is not installed: {how_to_install('cluster')}") from None
     try:
         return submitit.AutoExecutor(folder=folder, cluster=cluster or "slurm")
     except RuntimeError:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from safetensors.torch import save as serialised
 
-from tutelage.errors import TutelageError
+from tutelage.errors import TutelageError, how_to_install
 from tutelage.files import write_atomically
 from tutelage.networks.files import save
 from tutelage.networks.network import Network
@@ -36,7 +36,7 @@ def save_onnx(network: Network, path: str | Path, member: int | None = None) -> 
     try:
         import onnx
     except ImportError:
-        raise TutelageError("ONNX files need the package onnx: pip install 'tutelage[onnx]'") from None
+        raise TutelageError(f"ONNX files need the package onnx: {how_to_install('onnx')}") from None
     model = _model(network[0 if member is None else member], onnx)
     write_atomically(Path(path), model.SerializeToString())
 

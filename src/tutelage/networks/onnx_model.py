@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tutelage.errors import TutelageError
+from tutelage.errors import TutelageError, how_to_install
 
 OLDEST = 7
 """The oldest opset: before it, operators broadcast and normalise differently."""
@@ -27,7 +27,7 @@ def read_model(path: Path) -> Any:
     try:
         import onnx
     except ImportError:
-        raise TutelageError("reading ONNX files needs the package onnx: pip install 'tutelage[onnx]'") from None
+        raise TutelageError(f"reading ONNX files needs the package onnx: {how_to_install('onnx')}") from None
     if not path.is_file():
         raise TutelageError(f"there is no file {path}")
     try:

@@ -8,13 +8,15 @@ from typing import Any
 
 import torch
 
+from tutelage.errors import how_to_install
+
 
 def no_cuda() -> str | None:
     """What this machine lacks for kernels of our own, or None."""
     if not torch.cuda.is_available():
         return "there is no CUDA device"
     if importlib.util.find_spec("cupy") is None:
-        return "cupy is not installed (pip install tutelage[gpu])"
+        return f"cupy is not installed ({how_to_install('gpu')})"
     return None
 
 

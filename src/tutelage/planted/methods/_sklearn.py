@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 from torch import Tensor
 
-from tutelage.errors import TutelageError
+from tutelage.errors import TutelageError, how_to_install
 
 
 def sklearn(module: str) -> ModuleType:
@@ -17,7 +17,7 @@ def sklearn(module: str) -> ModuleType:
     try:
         return importlib.import_module(f"sklearn.{module}")
     except ImportError:
-        raise TutelageError("this method needs scikit-learn: pip install 'tutelage[planted]'") from None
+        raise TutelageError(f"this method needs scikit-learn: {how_to_install('planted')}") from None
 
 
 @contextmanager

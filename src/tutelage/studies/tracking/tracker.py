@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tutelage.errors import TutelageError, unknown
+from tutelage.errors import TutelageError, how_to_install, unknown
 from tutelage.lab import TrainedStudents
 from tutelage.lab.experiment import plain
 from tutelage.measures.registry import find
@@ -100,7 +100,7 @@ class TensorBoard(Tracker):
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise TutelageError("TensorBoard is not installed: pip install 'tutelage[track]'") from None
+            raise TutelageError(f"TensorBoard is not installed: {how_to_install('track')}") from None
         self.writer: Any = SummaryWriter
 
     def result(self, result: TrainedStudents) -> None:
@@ -131,7 +131,7 @@ class MLflow(Tracker):
         try:
             from mlflow.tracking import MlflowClient
         except ImportError:
-            raise TutelageError("MLflow is not installed: pip install 'tutelage[track]'") from None
+            raise TutelageError(f"MLflow is not installed: {how_to_install('track')}") from None
         self.uri = uri or None
         with self._reached():
             self.client = MlflowClient(tracking_uri=self.uri)
