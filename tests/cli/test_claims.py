@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tutelage.cli.claims import claims_details, claims_summary, colour, failed, worst
+from tutelage.cli.claims import claims_details, claims_summary, closing, colour, failed, worst
 from tutelage.studies import STUDIES, Verdict
 from tutelage.studies.reproduce import Reproduction
 
@@ -49,6 +49,15 @@ def test_the_worst_is_by_verdict_then_by_distance_from_the_threshold():
     assert worst(VERDICTS[:2]).setting == "p = 1"
     below = [verdict("x", str(m), m, "holds", "< 0.5") for m in (0.1, 0.4, 0.2)]
     assert worst(below).measured == 0.4
+
+
+def test_the_closing_lines_say_what_was_found():
+    assert closing([OUTCOME]) == [
+        "Unspecialised students end with small fan-out: of 6 verdicts 2 holds, 1 undecided, 1 saturated, 2 fails"
+    ]
+    assert closing([OUTCOME] * 4) == ["4 studies: of 24 verdicts 8 holds, 4 undecided, 4 saturated, 8 fails"]
+    rehearsal = Reproduction(OUTCOME.study, "smoke", Path(), VERDICTS)
+    assert closing([rehearsal, rehearsal]) == ["rehearsed: l-shape, l-shape"]
 
 
 def test_verdicts_that_are_new_decide_nothing():

@@ -78,6 +78,21 @@ def print_outcomes(console: Console, outcomes: Sequence[Reproduction], everythin
         console.print(claims_details(outcome) if everything else claims_summary(outcome))
 
 
+def closing(outcomes: Sequence[Reproduction], at_most: int = 3) -> list[str]:
+    """What was found, in a line per study, or in one line where there are more than ``at_most``."""
+    if outcomes and outcomes[0].scale == "smoke":
+        return [f"rehearsed: {', '.join(outcome.study.name for outcome in outcomes)}"]
+    if len(outcomes) > at_most:
+        verdicts = [v for outcome in outcomes for v in outcome.verdicts]
+        return [f"{len(outcomes)} studies: {_in_words(verdicts)}"]
+    return [f"{outcome.study.title}: {_in_words(outcome.verdicts)}" for outcome in outcomes]
+
+
+def _in_words(verdicts: Sequence[Verdict]) -> str:
+    counts = sorted(Counter(v.verdict for v in verdicts).items(), key=lambda item: -_rank(item[0]))
+    return f"of {len(verdicts)} verdicts " + ", ".join(f"{n} {name}" for name, n in counts)
+
+
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """The setting furthest on the wrong side of the threshold, among those with the worst verdict."""
     return min(verdicts, key=lambda v: (_rank(v.verdict), _margin(v)))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
+from rich.markup import escape
 
 from tutelage.cli import claims, tables
 from tutelage.cli.experiments import Limit, read
@@ -106,6 +107,8 @@ def reproduce(
     else:
         console = Console(highlight=False)
         claims.print_outcomes(console, outcomes, everything)
+        for line in claims.closing(outcomes):
+            console.print(f"[bold]{escape(line)}[/]", soft_wrap=True)
         console.print(f"report: {page}", soft_wrap=True)
     if scale == SMOKE:
         Console(stderr=True, highlight=False).print(_REHEARSAL)
