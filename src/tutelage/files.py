@@ -1,7 +1,6 @@
 """Files and folders are complete or absent: written under a temporary name, synced, then renamed."""
 
 import ctypes
-import fcntl
 import os
 import secrets
 import shutil
@@ -11,6 +10,11 @@ from pathlib import Path
 
 from tutelage.errors import TutelageError
 
+try:
+    import fcntl
+except ImportError:  # Windows: there the age of a file alone says whether it is left over
+    fcntl = None  # type: ignore[assignment]
+
 
 def write_atomically(path: Path, content: bytes | str) -> None:
     """Write a file so that a reader, or a crash at any moment, finds the old content or the new, never a part."""
@@ -19,8 +23,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(temporary, "wb") as file:
-            with suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_EX)
+            _lock(file.fileno())
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -39,19 +42,28 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 def at_work(folder: Path) -> Iterator[None]:
     """Make a folder, and hold a lock on it as long as it is written, so that nobody takes it for a leftover."""
     folder.mkdir()
+    if fcntl is None:  # and folders cannot be opened
+        yield
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(
-            OSError
-        ):  # some disks know no locks: there the age of a folder alone says whether it is left over
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        _lock(handle)
         yield
     finally:
         os.close(handle)
 
 
+def _lock(handle: int) -> None:
+    """Lock a file or a folder; where the system or the disk knows no locks, its age has to do."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+
+
 def is_at_work(path: Path) -> bool:
     """Whether somebody holds a lock on a file or folder (:func:`at_work`)."""
+    if fcntl is None:
+        return False
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -68,7 +80,9 @@ def is_at_work(path: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on the disk, not only in memory."""
+    """Make sure that the names in a folder are on the disk, not only in memory; Windows does so by itself."""
+    if fcntl is None:
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -110,7 +124,7 @@ def _exchanged(first: Path, second: Path) -> bool:
     """Exchange the names of two folders; False where the system or the disk cannot."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError):
+    except (AttributeError, OSError, TypeError):
         return False
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     return rename(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0

@@ -66,7 +66,7 @@ def test_results_computed_by_processes_that_are_killed_are_those_computed_here(v
 
 @pytest.mark.parametrize(("said", "each"), [("", 4), ("2", 2), ("16", 4), ("0", 4), ("many", 4)])
 def test_workers_share_the_cores_and_heed_the_number_of_threads(monkeypatch, said, each):
-    monkeypatch.setattr("tutelage.lab.on_processes._cores", lambda: 12)
+    monkeypatch.setattr("tutelage.lab.on_processes.usable_cores", lambda: 12)
     monkeypatch.setenv("OMP_NUM_THREADS", said)
     assert threads_each(3) == each
     assert threads_each(20) == 1

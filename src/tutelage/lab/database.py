@@ -12,7 +12,6 @@ parse tree must be of a known kind (:func:`check_read_only`).
 import json
 import os
 import re
-import resource
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -24,6 +23,11 @@ from typing import Any
 import pyarrow as pa
 
 from tutelage.errors import TutelageError
+
+try:
+    import resource
+except ImportError:  # Windows: memory is not limited there
+    resource = None  # type: ignore[assignment]
 
 COLUMN = re.compile(r"\w+")
 """Names of arrays and columns in results."""
@@ -93,6 +97,9 @@ def limited(more: int) -> Iterator[None]:
     that of the system, for the whole process, and one at a time. Linux alone counts all memory towards it; the stacks
     of the threads that DuckDB starts, one per core, count as well, and are room beside the limit.
     """
+    if resource is None:
+        yield
+        return
     with _LIMITED:
         soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
         try:

@@ -187,9 +187,14 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**63
 
 
+_OPENING = os.O_RDONLY
+for _name in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):  # the first on Windows, the others elsewhere
+    _OPENING |= getattr(os, _name, 0)
+
+
 def open_own(file: Path) -> BufferedReader:
     """A file opened for reading, unless it is a link; opening never waits for whoever is at the other end of a pipe."""
-    return open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    return open(os.open(file, _OPENING), "rb")
 
 
 def is_result(folder: Path) -> bool:

@@ -21,6 +21,7 @@ from types import FrameType
 
 from tutelage.errors import TutelageError
 from tutelage.lab.jobs import ATTEMPTS, Backend, Job, backend, carry_out, log
+from tutelage.threads import usable_cores
 
 _GRACE = 3.0  # seconds in which an interrupted worker may clear up
 
@@ -42,7 +43,7 @@ def processes(rest: str) -> Backend:
     """
     if rest and (not rest.isdecimal() or int(rest) < 1):
         raise TutelageError(f"'processes:{rest}' does not say how many: give a whole number, as in processes:2")
-    workers = int(rest) if rest else _cores()
+    workers = int(rest) if rest else usable_cores()
 
     def run(jobs: Sequence[Job], landed: Callable[[str], None]) -> None:
         each = [replace(job, threads=threads_each(workers)) for job in jobs]
@@ -51,14 +52,9 @@ def processes(rest: str) -> Backend:
     return run
 
 
-def _cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def threads_each(workers: int) -> int:
     """Threads of one of so many workers."""
-    share, wanted = max(1, _cores() // workers), os.environ.get("OMP_NUM_THREADS", "")
+    share, wanted = max(1, usable_cores() // workers), os.environ.get("OMP_NUM_THREADS", "")
     return min(share, int(wanted)) if wanted.isdecimal() and int(wanted) else share
 
 
@@ -105,6 +101,9 @@ def _signals_held_back() -> Iterator[None]:
 
     A worker that is still importing would otherwise print where it was.
     """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -157,5 +156,5 @@ def _ask_the_kernel() -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # 1 is PR_SET_PDEATHSIG
-    except (AttributeError, OSError):
+    except (AttributeError, OSError, TypeError):
         pass

@@ -6,7 +6,6 @@ open box is tried as a witness, and the boxes furthest from a proof come first, 
 falls as fast as it can. The number of boxes grows like (size / epsilon)^d with the d inputs that matter.
 """
 
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from tutelage.functions.domain import Domain
 from tutelage.functions.layers.pairs import Pair, bytes_of_forms, columns_for, joined, memory_for_forms
 from tutelage.functions.search.hunt import Hunt
 from tutelage.networks import Network
+from tutelage.threads import usable_cores
 from tutelage.whole import positive
 
 MOST_INPUTS = 24
@@ -123,7 +123,7 @@ class Bounder:
         self.pair, self.columns = pair, columns_for(pair, free)
         self.limits = question.limits.numpy()
         self.margin = np.nan if question.margin is None else float(question.margin)
-        threads = positive(threads, "threads") if threads else len(os.sched_getaffinity(0))
+        threads = positive(threads, "threads") if threads else usable_cores()
         self.threads = max(1, min(threads, memory_for_forms() // bytes_of_forms(pair, free)))
         self.split = free <= MOST_INPUTS
         self._device = None
