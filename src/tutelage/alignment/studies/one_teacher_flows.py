@@ -8,7 +8,7 @@ from tutelage.studies.claims import SHARE, Claim, Measured
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
-STUDENTS = (3, 4, 6, 10)
+STUDENTS = (3, 4, 6)
 STARTS: dict[Scale, int] = {"smoke": 4, "quick": 48, "paper": 512}
 TIME: dict[Scale, float] = {"smoke": 20.0, "quick": 1_000.0, "paper": 5_000.0}
 _ON_ITS_WAY = KINDS.index("on its way")
