@@ -52,9 +52,25 @@ def _nothing(study: GalleryStudy) -> str:
 def _results(study: GalleryStudy, stored: StoredStudy) -> str:
     claims = [list(group) for _, group in groupby(stored.claims, key=lambda claim: claim["claim"])]
     figure = f"```{{image}} ../results/{stored.scale}/{study.name}/figure.png\n:alt: {_alt(study)}\n:class: study\n```"
-    parts = [f"## Results at {stored.scale} scale", _verdict_words(stored), figure, _cost(stored)]
-    parts.append(f"### Claims at {stored.scale} scale")
+    size = _size(study, stored)
+    parts = [f"## Results: {size}", _verdict_words(stored), figure, _cost(stored)]
+    parts.append(f"### Claims: {size}")
     return "\n\n".join([*parts, *map(_claim, claims)])
+
+
+A_TENTH = "CIFAR-10, a tenth"
+"""CIFAR-10 has a tenth of the classes of CIFAR-100, and so a tenth of the images at as many per class."""
+
+
+def _size(study: GalleryStudy, stored: StoredStudy) -> str:
+    """What was computed: the scale, unless it is the paper's on other and fewer images.
+
+    Studies whose name says that they match the size, or that they time networks, have the paper's own.
+    """
+    smaller = study.subject == "exits" and any("cifar10(" in claim["setting"] for claim in stored.claims)
+    if stored.scale == "paper" and smaller and study.name not in ("exits-size-matched", "exits-unlabelled"):
+        return A_TENTH
+    return f"{stored.scale} scale"
 
 
 def _alt(study: GalleryStudy) -> str:
