@@ -9,9 +9,8 @@ from tutelage.studies import STUDIES
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 OLDER = {
-    "paper/batch-size", "paper/l-shape", "paper/l-shape-deep", "paper/leaky-and-inputs", "paper/observers",
-    "paper/orthogonal-representations", "paper/polynomial-samples", "paper/reconstruction",
-    "paper/sample-complexity-deep",
+    "paper/batch-size", "paper/l-shape-deep", "paper/observers", "paper/orthogonal-representations",
+    "paper/polynomial-samples", "paper/reconstruction", "paper/sample-complexity-deep",
     "quick/exits-anytime", "quick/exits-budget", "quick/exits-images",
 }  # fmt: skip
 """Studies whose claims were reworded after the stored run, and which take long to run again, or need a GPU."""
