@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tutelage.studies import STUDIES
+from tutelage.studies.claims import MISSED, STANDINGS, WHYS
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 OLDER = {
@@ -29,3 +30,12 @@ def _same(verdicts) -> bool:
     now = {claim.sentence: tuple(getattr(claim, name) for name in FIELDS) for claim in claims}
     then = {verdict["claim"]: tuple(verdict.get(name) for name in FIELDS) for verdict in verdicts}
     return now == then
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="the packed sources hold no results")
+def test_every_stored_verdict_says_whose_statement_it_is_about_and_every_miss_why():
+    for path in RESULTS.glob("*/*/claims.json"):
+        for verdict in json.loads(path.read_text()):
+            assert verdict["standing"] in STANDINGS, path
+            assert (verdict["standing"] == "paper") == bool(verdict["place"]), path
+            assert (verdict["why"] in WHYS) == (verdict["verdict"] in MISSED), path
