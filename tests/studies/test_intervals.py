@@ -17,6 +17,7 @@ from tutelage.studies.intervals import (
     binomial_interval,
     fan_out_by_likeness,
     largest_share,
+    likeness,
     mean_interval,
     mean_where,
     p_value,
@@ -236,7 +237,7 @@ def test_chance_counts_as_0_and_a_full_match_as_1():
 
 
 class TestFanOutByLikeness:
-    """A rank correlation that rounding cannot move."""
+    """An order of units that rounding cannot move."""
 
     @staticmethod
     def students(members=4, units=40):
@@ -257,8 +258,20 @@ class TestFanOutByLikeness:
 
     def test_it_sees_the_l(self):
         rho, fan_out = self.students()
-        assert (fan_out_by_likeness(rho, fan_out) > 0.3).all()
-        assert (fan_out_by_likeness(rho, 1 / (fan_out + 0.1)) < -0.3).all()
+        assert np.allclose(fan_out_by_likeness(rho, fan_out), 1)
+        assert (fan_out_by_likeness(rho, 1 / (fan_out + 0.1)) < -0.9).all()  # the foot has classes of its own
+
+    def test_pairs_are_counted_as_by_hand(self):
+        """Classes 4, 4, 2 and 0: of the five pairs that differ in likeness four are in order."""
+        rho, fan_out = np.array([[0.99, 0.98, 0.8, 0.1]]), np.array([[1.0, 0.5, 0.7, 0.2]])
+        assert fan_out_by_likeness(rho, fan_out) == pytest.approx((4 - 1) / 5)
+
+    def test_few_units_at_the_foot_do_not_cap_it(self):
+        """One unit of fifty is not specialised and has no fan-out: a perfect L."""
+        rho, fan_out = np.full((1, 50), 0.99), np.linspace(0.5, 1, 50)[None]
+        rho[0, 0], fan_out[0, 0] = 0.2, 0.0
+        assert fan_out_by_likeness(rho, fan_out) == 1
+        assert rank_correlations(likeness(rho), fan_out) < 0.3
 
     def test_where_all_units_are_specialised_there_is_no_rank(self):
         rho = np.full((2, 5), 0.99)

@@ -39,11 +39,11 @@ def page(study: GalleryStudy, reason: str = "") -> str:
         f"Study `{study.name}`, after {escape(study.source)}. Subject: {_subject_link(study)}."
         + (f" {_cost(first)}" if first else "")
     ]
-    parts += [_claims(first)] if first else [_nothing(study)]
+    parts += [_claims(study, first)] if first else [_nothing(study)]
     for stored in others:
-        head = f"## Results at {stored.scale} scale"
+        head = f"## Results: {_size(study, stored)}"
         parts += [head, _figure(study, stored), _verdict_words(stored), _raw(strip(stored)), _cost(stored)]
-        parts += [_claims(stored)]
+        parts += [_claims(study, stored)]
     parts += [_run(study), _citation(study), _source(study)]
     return "\n\n".join(parts) + "\n"
 
@@ -68,9 +68,26 @@ def _figure(study: GalleryStudy, stored: StoredStudy) -> str:
     return f"```{{image}} ../results/{stored.scale}/{study.name}/figure.png\n:alt: {_alt(study)}\n:class: study\n```"
 
 
-def _claims(stored: StoredStudy) -> str:
+def _claims(study: GalleryStudy, stored: StoredStudy) -> str:
     claims = [list(group) for _, group in groupby(stored.claims, key=lambda claim: claim["claim"])]
-    return "\n\n".join([f"## Claims at {stored.scale} scale", _meanings(stored), *map(_claim, claims)])
+    return "
+
+".join([f"## Claims: {_size(study, stored)}", _meanings(stored), *map(_claim, claims)])
+
+
+A_TENTH = "CIFAR-10, a tenth"
+"""CIFAR-10 has a tenth of the classes of CIFAR-100, and so a tenth of the images at as many per class."""
+
+
+def _size(study: GalleryStudy, stored: StoredStudy) -> str:
+    """What was computed: the scale, unless it is the paper's on other and fewer images.
+
+    Studies whose name says that they match the size, or that they time networks, have the paper's own.
+    """
+    smaller = study.subject == "exits" and any("cifar10(" in claim["setting"] for claim in stored.claims)
+    if stored.scale == "paper" and smaller and study.name not in ("exits-size-matched", "exits-unlabelled"):
+        return A_TENTH
+    return f"{stored.scale} scale"
 
 
 def _alt(study: GalleryStudy) -> str:

@@ -201,7 +201,13 @@ def likeness(correlation: np.ndarray) -> np.ndarray:
 
 
 def fan_out_by_likeness(correlation: np.ndarray, fan_out: np.ndarray) -> np.ndarray:
-    """Spearman's rank correlation of likeness and fan-out over each member's units, ties counted as such.
+    r"""How often the unit that is more like a teacher unit has the larger fan-out: Goodman and Kruskal's gamma.
+
+    .. math:: \gamma = \frac{n_+ - n_-}{n_+ + n_-}
+
+    over pairs of units of a member that differ in likeness and in fan-out, :math:`n_+` of them in the same order and
+    :math:`n_-` in the opposite one. Spearman's coefficient would be capped by the ties: where one unit in fifty is not
+    specialised, it is about 0.3 for a perfect L.
 
     Parameters
     ----------
@@ -211,10 +217,16 @@ def fan_out_by_likeness(correlation: np.ndarray, fan_out: np.ndarray) -> np.ndar
     Returns
     -------
     numpy.ndarray
-        [S]; NaN where all units are alike.
+        Between -1 and 1, [S]; NaN where all units are alike.
     """
-    floor = NO_FAN_OUT * np.nanmax(fan_out, axis=1, keepdims=True)
-    return rank_correlations(likeness(correlation), np.maximum(fan_out, floor))
+    y = np.maximum(fan_out, NO_FAN_OUT * np.nanmax(fan_out, axis=1, keepdims=True))
+    x = likeness(correlation)
+    out = np.full(len(x), np.nan)
+    for s, (a, b) in enumerate(zip(x, y, strict=True)):
+        order = np.sign(a[:, None] - a) * np.sign(b[:, None] - b)
+        if order.any():
+            out[s] = order.sum() / np.abs(order).sum()
+    return out
 
 
 def mean_where(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:

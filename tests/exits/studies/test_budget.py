@@ -7,6 +7,7 @@ from tutelage.exits.studies.budget import (
     draw,
     first_exit,
     least_data,
+    pooled,
     smallest_budget,
     unlabelled_help,
     whole_budget,
@@ -20,6 +21,9 @@ def test_claims_read_the_gains(known):
     assert np.allclose(first_exit.values(found)["blobs(10)"], 4)
     assert np.allclose(first_exit.values(found)["blobs(14)"], 2)
     assert np.allclose(least_data.values(found)["10 against 14 a class"], 2)
+    (together,) = pooled.values(found).values()
+    each = first_exit.values(found).values()
+    assert np.allclose(together, np.mean(list(each), axis=0))
     assert np.allclose(smallest_budget.values(found)["blobs(10)"], 3)
     assert np.allclose(whole_budget.values(found)["blobs(14)"], 0.5)
     assert np.allclose(unlabelled_help.values(found)["blobs(10)"], 4)

@@ -3,12 +3,12 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from tutelage.alignment.studies.local_minima_census import KINDS, Census, FlowEnds, censuses
+from tutelage.alignment.studies.local_minima_census import GLOBAL, KINDS, Census, FlowEnds, censuses
 from tutelage.studies.claims import SHARE, Claim, Measured
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
-STUDENTS = (3, 4, 6, 10)
+STUDENTS = (3, 4, 6)
 STARTS: dict[Scale, int] = {"smoke": 4, "quick": 48, "paper": 512}
 TIME: dict[Scale, float] = {"smoke": 20.0, "quick": 1_000.0, "paper": 5_000.0}
 _ON_ITS_WAY = KINDS.index("on its way")
@@ -29,23 +29,26 @@ def one_teacher_flows(scale: Scale) -> Plan:
 
 
 def draw(ends: list[Census]) -> Figure:
-    """How the flows end, and the share of students on the teacher's direction and on its line."""
-    figure = Figure(figsize=(6.4, 2.7), layout="constrained")
+    """The share of starts whose loss is below a value at the end, and how far students are on the teacher."""
+    figure = Figure(figsize=(6.8, 2.7), layout="constrained")
     left, right = figure.subplots(1, 2)
-    counts, floor = np.arange(len(ends)), np.zeros(len(ends))
-    for code, name in enumerate(KINDS):
-        height = np.array([(c.kind == code).mean() for c in ends])
-        left.bar(counts, height, bottom=floor, color=PALETTE[(2, 3, 1, 5)[code]], label=name, width=0.7)
-        floor = floor + height
-    for shift, name, colour in ((-0.15, "aligned", PALETTE[0]), (0.15, "on_line", PALETTE[1])):
-        values = np.array([getattr(c, name).mean() for c in ends])
-        label = {"aligned": "on the teacher", "on_line": "on its line"}[name]
-        right.bar(counts + shift, values, 0.3, color=colour, label=label)
-    for panel, title in ((left, "share of starts"), (right, "share of students")):
-        panel.set_xticks(counts, [str(c.students) for c in ends])
-        panel.set(xlabel="students of one teacher", ylabel=title, ylim=(0, 1.02))
-        panel.legend(fontsize=7, loc="lower right")
+    for colour, c in zip(PALETTE, ends, strict=False):
+        loss = np.sort(np.maximum(c.loss, 1e-16))
+        left.step(loss, np.arange(1, len(loss) + 1) / len(loss), where="post", color=colour, label=c.label)
+    left.axvline(GLOBAL, color="#888888", linestyle=":", linewidth=0.8)
+    left.set(xscale="log", xlabel="loss at the end, of that at the start", ylabel="share of starts", ylim=(0, 1.02))
+    left.legend(fontsize=7)
+    places = np.arange(len(ends))
+    for shift, name, colour in ((-0.17, "aligned", PALETTE[0]), (0.17, "on_line", PALETTE[1])):
+        values = [getattr(c, name).mean() for c in ends]
+        right.bar(places + shift, values, 0.32, color=colour, label=_PLACES[name])
+    right.set_xticks(places, [str(c.students) for c in ends])
+    right.set(xlabel="students of one teacher", ylabel="share of students", ylim=(0, 1.3), yticks=[0, 0.5, 1])
+    right.legend(fontsize=7, loc="upper center", ncols=2)
     return figure
+
+
+_PLACES = {"aligned": "on the teacher", "on_line": "on its line"}
 
 
 rests_at_zero = Claim(

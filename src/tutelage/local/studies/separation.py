@@ -139,6 +139,8 @@ def draw(courses: list[SeparatedCourse]) -> Figure:
     names = (r"$\lambda_{min}$", r"least $\|\nabla L\| \sqrt{r w_{max}} / L$", "steps to a thousandth of the loss")
     for panel, name in zip((first, second, third), names, strict=True):
         panel.set(xscale="log", yscale="log", xlabel=r"$\Delta$", ylabel=name)
+        panel.set_xticks(SEPARATIONS, [f"{delta:g}" for delta in SEPARATIONS])
+        panel.minorticks_off()
     return figure
 
 

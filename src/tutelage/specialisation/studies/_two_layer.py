@@ -24,9 +24,9 @@ from tutelage.training.teachers import Levels
 WIDTH_FACTORS = (1, 2, 5, 10)
 MEASURES = ("evaluate_loss", "rho_mean", "strength", "best_correlation", "specialisation", "best_teacher", "fan_out")
 BY_LIKENESS = (
-    "rank correlation, over a member's units, of likeness to a teacher unit and fan-out norm at the end; likeness in "
-    "five classes of 1 - rho, with edges at 0.5, 0.3, 0.1 and 0.05, and fan-outs below a thousandth of the largest as "
-    "equal, so that rounding orders no units"
+    "Goodman and Kruskal's gamma, over a member's units, of likeness to a teacher unit and fan-out norm at the end; "
+    "likeness in five classes of 1 - rho, with edges at 0.5, 0.3, 0.1 and 0.05, and fan-outs below a thousandth of the "
+    "largest as equal, so that rounding orders no units (a rank correlation, taken first, is capped by the ties)"
 )
 """The statistic of the L-shape."""
 EPOCH = 1000
