@@ -26,9 +26,10 @@ PACKAGES = (
 """Packages in the order of the layers, lowest first."""
 
 ROLES = {
+    "functions": ("tutelage.testing",),
     "training": ("tutelage.training.teachers", "tutelage.training.inputs", "tutelage.training.students"),
 }
-"""Packages whose subpackages are public too."""
+"""Packages whose pages have further public modules."""
 
 
 def pages() -> dict[str, str]:

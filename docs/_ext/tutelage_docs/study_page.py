@@ -70,9 +70,7 @@ def _figure(study: GalleryStudy, stored: StoredStudy) -> str:
 
 def _claims(study: GalleryStudy, stored: StoredStudy) -> str:
     claims = [list(group) for _, group in groupby(stored.claims, key=lambda claim: claim["claim"])]
-    return "
-
-".join([f"## Claims: {_size(study, stored)}", _meanings(stored), *map(_claim, claims)])
+    return "\n\n".join([f"## Claims: {_size(study, stored)}", _meanings(stored), *map(_claim, claims)])
 
 
 A_TENTH = "CIFAR-10, a tenth"

@@ -56,7 +56,7 @@ def connect(
     path = build(student, second_student, points, labels=labels, excess=excess, bend_steps=bend_steps)
     paths = {
         "straight": straight(student, second_student),
-        "straight, units matched": straight_after_matching(student, second_student, points),
+        "straight, units matched": straight_after_matching(student, second_student, points, labels),
         "path": path,
     }
     lines = {name: judged_along(each, points, labels, steps) for name, each in paths.items()}

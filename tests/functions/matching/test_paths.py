@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import tutelage as tt
-from tutelage.functions import accuracy_along, connect, loss_along, straight, straight_after_matching
+from tutelage.functions import accuracy_along, barrier, connect, loss_along, straight, straight_after_matching
 from tutelage.networks import Network, outputs
 
 
@@ -103,6 +103,15 @@ def test_a_matched_line_ends_in_the_same_function():
         outputs(line.knots[1], inputs.evaluate.double()), outputs(ends[1], inputs.evaluate).double(), atol=1e-4
     )
     assert teacher.members == line.knots[0].members
+
+
+def test_with_labels_the_matched_line_is_the_one_that_a_barrier_measures():
+    _, inputs, ends = trained(range(2), 2, 200)
+    labels = outputs(ends[0], inputs.train)
+    line = straight_after_matching(*ends, inputs.train, labels)
+    measured = barrier(*ends, inputs.train, labels, steps=10)
+    _, loss = loss_along(line, inputs.train, labels, steps=10)
+    torch.testing.assert_close(loss, measured.matched)
 
 
 def test_without_a_free_unit_there_is_no_path_unless_some_loss_is_allowed():

@@ -13,7 +13,7 @@ from tutelage.devices import pick_device
 from tutelage.errors import TutelageError
 from tutelage.functions.answers import BY_FORM, Answer, OnClosing, Question, Verdict
 from tutelage.functions.bounds.branch_inputs import compile_bounds
-from tutelage.functions.bounds.choose import bounded_whole, decide
+from tutelage.functions.bounds.choose import decide
 from tutelage.functions.checks import (
     as_bound,
     as_network,
@@ -258,12 +258,13 @@ def _answer(
         # The only case that no bound is needed for; with rooms that are not finite not even this proves anything.
         answer = Answer("holds", words, "both have the same weights", in_words(domain), question.room, zero)
     else:
-        hunt.begin(seed, deadline.share(_SEARCH), data)
-        if hunt.refuted:
-            answer = _in_words(hunt, words, bounded_whole(pair, hunt, deadline), False, 1, None)
-        else:
-            decided = decide(pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress)
-            answer = _in_words(hunt, words, *decided, late=deadline.passed)
+        if not isinstance(hunt, SparseHunt):
+            hunt.glance(seed, data)
+        decided = decide(
+            pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress,
+            search=lambda: hunt.begin(seed, deadline.share(_SEARCH), data),
+        )  # fmt: skip
+        answer = _in_words(hunt, words, *decided, late=deadline.passed)
     return answer.completed(*read, begun)
 
 

@@ -81,8 +81,12 @@ def straight(first: Network, second: Network) -> Path:
     return Path((in_double(first), in_double(second)), ones, (("straight",),) * first.members)
 
 
-def straight_after_matching(first: Network, second: Network, points: Tensor | None = None) -> Path:
+def straight_after_matching(
+    first: Network, second: Network, points: Tensor | None = None, labels: Tensor | None = None
+) -> Path:
     """Straight line to the second student after its units were matched one to one to the first's.
+
+    With points and labels this is the matched line that :func:`barrier` measures by default.
 
     Parameters
     ----------
@@ -90,12 +94,19 @@ def straight_after_matching(first: Network, second: Network, points: Tensor | No
         Networks with S members each and the same architecture.
     points
         Inputs for matching by activations; default: by weights.
+    labels
+        Numbers or classes of the points: units are then matched in the way that leaves the least loss half-way, and
+        take the size of their partners.
 
     Returns
     -------
     Path
     """
     same_architecture(first, second)
+    if points is not None and labels is not None:
+        first, second = in_double(first), in_double(second)
+        x = points_for(first, points)
+        return straight(first, aligned(first, second, x, labels_for(labels, x, first.outputs), "best")[0])
     by: By = "weights" if points is None else "activations"
     return straight(first, match(first, second, points, by, one_to_one=True).reorder(second))
 

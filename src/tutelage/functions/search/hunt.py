@@ -26,6 +26,7 @@ from tutelage.networks.forward import activate, linear
 _SAMPLES = 2048  # points drawn at first
 _CLIMBERS, _CLIMB = 64, 60  # points of a local ascent, and its steps
 _WORK = 1 << 30  # products of weights that the first points may take
+_GLANCE = 64  # points of each kind that are looked at before anything is bounded
 _FIRST = 16  # points of the first batch, which is looked at within any limit
 _UNITS, _EACH = 1024, 4  # the most units whose boundaries are looked for, and points each is looked for from
 _STARTS = 64  # points that boundaries are looked for from
@@ -254,6 +255,15 @@ class Hunt:
             stages.insert(0, ("given points", lambda: iter([more[0]])))
         with interruptible(deadline, self.weights):
             self._looked_at(stages, deadline)
+
+    def glance(self, seed: int = 0, data: Tensor | None = None) -> None:
+        """Look at a few given points, random ones and corners: what costs next to nothing beside any bound."""
+        generator = torch.Generator().manual_seed(*draws.as_seeds([seed]))
+        count = min(_GLANCE, max(2, rows_at_a_time(self.weights)))
+        unit = torch.rand(count, len(self.low), generator=generator, dtype=torch.float64)
+        given = unit[:0] if data is None else data[((self.low <= data) & (data <= self.high)).all(1)][:count]
+        ends = self.inside(unit.round())
+        self.look(torch.cat([self.domain.centre[None], given, self.inside(unit), ends, self.unit_corners(count)]))
 
     def _looked_at(self, stages: list[tuple[str, Callable[[], Iterator[Tensor]]]], deadline: Deadline) -> None:
         """Look at the points of one stage after the other; the names of those that were not finished are kept."""
