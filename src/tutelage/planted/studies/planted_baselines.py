@@ -307,8 +307,8 @@ too_narrow = Claim(
         name: found.base(name).coverage[:, found.cases.index(TRAINED), 0]
         for name in ("max-correlation", "twin-correlation")
     },
-    reason="a correct interval from 1,000 points holds the correlation over 5,000 others, which has an error too, with a "
-    "probability of 0.926 and not of 0.95",
+    reason="a correct interval from 1,000 points holds the correlation over 5,000 others, which has an error too, with "
+    "a probability of 0.926 and not of 0.95",
     possible=SHARE,
 )
 
