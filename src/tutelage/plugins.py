@@ -70,14 +70,19 @@ def load_source(source: bytes, path: str | Path) -> Plugin:
     return PLUGINS[digest]
 
 
+_CODE = {"PlantedMethod": ("method", "tutelage.planted.evaluate"), "OwnRule": ("rule", "tutelage.train")}
+"""Classes of registered functions: what they are called, and what runs them without storing anything."""
+
+
 def used_by(settings: Settings) -> list[str]:
     """Digests of the plugins that settings come from, at any depth, in order; none for what the package has itself."""
     things = list(_things(settings))
-    for thing in (thing for thing in things if type(thing).__name__ == "PlantedMethod"):
-        if thing not in _ORIGINS and not _of_the_package(thing):
+    for thing in things:
+        word, instead = _CODE.get(type(thing).__name__, ("", ""))
+        if word and thing not in _ORIGINS and not _of_the_package(thing):
             raise TutelageError(
-                f"the method '{thing.name}' comes from no plugin file, so what it does cannot enter the hash of an "
-                "experiment: put it into a file and give that with --with, or use tutelage.planted.evaluate"
+                f"the {word} '{thing.name}' comes from no plugin file, so what it does cannot enter the hash of an "
+                f"experiment: put it into a file and give that with --with, or use {instead}"
             )
     for thing in things:
         if isinstance(thing, Activation) and thing not in _ORIGINS and registered_by_user(thing.name):
@@ -170,6 +175,7 @@ _FURTHER = (
     ("study", "tutelage.studies.study", "STUDIES"),
     ("theorem", "tutelage.certificates.registry", "THEOREMS"),
     ("method", "tutelage.planted.registry", "METHODS"),
+    ("rule", "tutelage.training.rules", "RULES"),
 )
 
 

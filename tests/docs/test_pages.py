@@ -179,6 +179,6 @@ def test_counts_in_words():
 def test_a_tenth_of_the_images_of_another_set_is_not_called_paper_scale(stored):
     """CIFAR-10 has ten of the hundred classes of the paper's set."""
     written = pages(DOCS)
-    assert "## Results: CIFAR-10, a tenth" in written["gallery/exits-budget.md"]
+    assert "## Claims: CIFAR-10, a tenth" in written["gallery/exits-budget.md"]
     assert "## Results: paper scale" in written["gallery/exits-size-matched.md"]
     assert "## Results: paper scale" in study_page.page(stored(claim())["l-shape"])

@@ -7,15 +7,18 @@ online SGD in the limit of many dimensions, and :func:`online_sgd`, the simulati
 in :mod:`tutelage.population.simplified`.
 """
 
+from tutelage.population.erf_sums import ErfSum, erf_sum
 from tutelage.population.exact import gradient, hessian, loss
 from tutelage.population.expectations import Units, first_layer_gradient
 from tutelage.population.flow import PopulationFlow, end_point, flow
 from tutelage.population.order_parameters import online_sgd, order_parameters
 
 __all__ = [
+    "ErfSum",
     "PopulationFlow",
     "Units",
     "end_point",
+    "erf_sum",
     "first_layer_gradient",
     "flow",
     "gradient",

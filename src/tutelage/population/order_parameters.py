@@ -28,6 +28,7 @@ from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.networks.activations import value_and_derivative
 from tutelage.population._fourfold import fourfold
+from tutelage.population.erf_sums import ErfSum, erf_sum
 from tutelage.population.expectations import Units, as_units, gradient, loss
 from tutelage.population.integrate import integrate, recorded_times
 from tutelage.population.kernels import KINDS, odd_and_even
@@ -197,6 +198,8 @@ def noise_term(now: Overlaps, label_noise: float = 0.0) -> Tensor:
 
 def change(now: Overlaps, rate: Tensor, second_rate: Tensor, label_noise: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
     """dQ/dt [S, K, K], dR/dt [S, K, M] and dc/dt [S, K, C] at the rates [S] of the two layers."""
+    if not _closed(now.activation):
+        return _change_as_erfs(now, erf_sum(now.activation), rate, second_rate, label_noise)
     # dQ and dR of gradient flow are products of the exact gradient with the vectors: w_l . dJ/dw_k, and w*_n . dJ/dw_k.
     teacher, students = now.vectors()
     dw, dc = gradient(teacher, students)
@@ -204,6 +207,28 @@ def change(now: Overlaps, rate: Tensor, second_rate: Tensor, label_noise: float 
     towards = dw @ students.w.mT
     dq = -eta * (towards + towards.mT) + eta**2 * noise_term(now, label_noise)
     return dq, -eta * dw @ teacher.w.mT, -second_rate[:, None, None] * dc
+
+
+def _closed(activation: str) -> bool:
+    """Whether all integrals of an activation are closed forms or one-dimensional."""
+    return activation in KINDS or activation.startswith("hermite-")
+
+
+def _change_as_erfs(
+    now: Overlaps, parts: ErfSum, rate: Tensor, second_rate: Tensor, label_noise: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """:func:`change` of the network of erf units that stands for this one, its tied parts added up."""
+    teacher, students = now.vectors()
+    taught, learnt = parts.units(teacher), parts.units(students)
+    by_part, dc = gradient(taught, learnt)
+    dw = parts.collected(by_part, parts.widths)
+    eta = rate[:, None, None]
+    towards = dw @ students.w.mT
+    noise = noise_term(overlaps(taught, learnt), label_noise)  # [S, K n, K n]
+    once = parts.collected(noise, parts.widths)
+    added = parts.collected(once.mT, parts.widths).mT
+    dq = -eta * (towards + towards.mT) + eta**2 * added
+    return dq, -eta * dw @ teacher.w.mT, -second_rate[:, None, None] * parts.collected(dc, parts.weights)
 
 
 def order_parameters(
@@ -225,8 +250,8 @@ def order_parameters(
     Parameters
     ----------
     teacher, students
-        Two-layer networks without biases (relu, leaky, abs, linear, erf or hermite-k); only their overlaps and
-        fan-outs matter.
+        Two-layer networks without biases (relu, leaky, abs, linear, erf or hermite-k; odd bounded activations such as
+        tanh by sums of erfs, whose error :func:`erf_sum` tells); only their overlaps and fan-outs matter.
     rate
         eta = d times the learning rate of the first layer, one for all members or one per member.
     times
@@ -281,11 +306,8 @@ def follow_overlaps(
 
     Two students that coincide do so for ever under SGD; here rounding parts them where their coincidence is unstable.
     """
-    if start.activation not in KINDS and not start.activation.startswith("hermite-"):
-        raise TutelageError(
-            f"order-parameter equations are not known for the activation '{start.activation}': choose one of "
-            f"{', '.join(KINDS)} or hermite-1 to hermite-6, or simulate with online_sgd"
-        )
+    if not _closed(start.activation):
+        erf_sum(start.activation)  # raises an error where there is none
     members, k, m = start.r.shape
     outputs = start.c.shape[2]
     rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]

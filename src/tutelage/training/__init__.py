@@ -4,6 +4,7 @@ from tutelage.discover import import_all
 from tutelage.training.engine import ENGINES, Engine, engine
 from tutelage.training.noise import Flips, GaussianNoise, Noise, StudentTNoise
 from tutelage.training.optimisers import Adam, AdamW, GradientFlow, Sgd
+from tutelage.training.rules import RULES, rule
 from tutelage.training.schedules import Constant, Cosine, Drops, Inverse, Schedule, Settle, Stages
 from tutelage.training.settings import Training
 from tutelage.training.stopping import LossBelow, Plateau, Stop
@@ -15,6 +16,7 @@ import_all(__name__, __path__)
 
 __all__ = [
     "ENGINES",
+    "RULES",
     "Adam",
     "AdamW",
     "Constant",
@@ -38,5 +40,6 @@ __all__ = [
     "Training",
     "Trajectory",
     "engine",
+    "rule",
     "train",
 ]

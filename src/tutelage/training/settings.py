@@ -53,7 +53,8 @@ class Training(Settings):
         an objective of their own accept only the default.
     optimiser
         :class:`Sgd` (with momentum, Nesterov, weight decay), :class:`Adam`, :class:`AdamW` or :class:`GradientFlow`; or
-        the name of one, such as "adam". ``weight_decay`` may stand beside it.
+        the name of one, such as "adam". ``weight_decay`` may stand beside it. ``rule=`` in its place takes an update
+        rule of your own (:func:`~tutelage.training.rule`).
     mixed_precision
         Whether convolutions run in bfloat16 on a GPU.
     temperature
@@ -128,6 +129,20 @@ class Training(Settings):
         if not isinstance(table, dict) or "weight_decay" in table:
             raise ValueError("'weight_decay' is given twice, or beside a finished optimiser: give it once")
         return rest | {"optimiser": {**table, "weight_decay": values["weight_decay"]}}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rule_is_an_optimiser(cls, values: Any) -> Any:
+        """``rule``, a function, a name, or a table with a name and options, stands for an optimiser of that kind."""
+        if not isinstance(values, dict) or "rule" not in values:
+            return values
+        rest = {name: value for name, value in values.items() if name != "rule"}
+        if "optimiser" in rest:
+            raise ValueError("'rule' and 'optimiser' both say how weights change: give one of them")
+        given = values["rule"]
+        table = given if isinstance(given, dict) else {"name": given}
+        options = {name: value for name, value in table.items() if name != "name"}
+        return rest | {"optimiser": {"kind": "rule", "name": table.get("name"), "options": options}}
 
     @field_validator("schedule", mode="before")
     @classmethod

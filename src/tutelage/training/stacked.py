@@ -12,6 +12,7 @@ from tutelage.networks.activations import find, gate, value_and_derivative
 from tutelage.training.engine import Engine, engine
 from tutelage.training.losses import Loss, descent
 from tutelage.training.optimisers import GradientFlow, TrainingState
+from tutelage.training.rules import NumberedStep, Ruled
 from tutelage.training.settings import Training
 from tutelage.training.task import Task
 
@@ -51,7 +52,7 @@ class Stacked(Engine):
     @torch.no_grad()
     def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
         learner, optimiser = learner.clone(), self.task.training.optimiser
-        rule = Rule(self.task.training, learner.students.widths)
+        rule = Rule(self.task.training, learner.students.widths, self.task.seeds)
         span = self.task.span if self.task.generated else _SPAN
         # Spans bound the memory of rows, rates and fresh points; every draw has the number of its step as a counter, so
         # that no number depends on where a span ends.
@@ -110,8 +111,8 @@ class Room:
 class Rule:
     """How a step changes networks of given widths: loss, optimiser, and factors on the rate of every layer."""
 
-    def __init__(self, training: Training, widths: tuple[int, ...]) -> None:
-        self.room = Room()
+    def __init__(self, training: Training, widths: tuple[int, ...], seeds: tuple[int, ...] = ()) -> None:
+        self.room, self.seeds = Room(), seeds
         self.loss, self.temperature, self.optimiser = training.loss, training.temperature, training.optimiser
         self.factors = training.layer_factors(widths)
         trained = [layer for layer, factors in enumerate(self.factors) if any(factors)]
@@ -126,6 +127,8 @@ class Rule:
             self._flow(learner.students, x, y, rates)
         elif self.optimiser.plain:
             self.descend(learner.students, x, y, rates)
+        elif isinstance(self.optimiser, Ruled):
+            self._ruled(self.optimiser, learner, x, y, rates, NumberedStep(int(number), self.seeds))
         else:
             self._optimise(learner, x, y, rates, number)
 
@@ -177,6 +180,19 @@ class Rule:
             if gradient is not None and factor:
                 rate = rates if array.ndim == 3 else rates[:, 0]
                 self.optimiser.change(array, gradient, memory, rate if factor == 1 else rate * factor, number)
+
+    def _ruled(
+        self, optimiser: Ruled, learner: TrainingState, x: Tensor, y: Tensor, rates: Tensor, step: NumberedStep
+    ) -> None:
+        """A step of a rule of a user, in place: it gets all arrays that are trained at once."""
+        students = learner.students
+        found, factors = self.gradients(students, x, y), self._per_array(students)
+        places = [i for i, gradient in enumerate(found) if gradient is not None and factors[i]]
+        weights = [students.parameters[i] for i in places]
+        gradients = [gradient for i in places if (gradient := found[i]) is not None]
+        memory = [[slot.parameters[i] for i in places] for slot in learner.memory]
+        each = [(rates if w.ndim == 3 else rates[:, 0]) * factors[i] for i, w in zip(places, weights, strict=True)]
+        optimiser.move(weights, gradients, memory, each, step)
 
     def _flow(self, students: Network, x: Tensor, y: Tensor, rates: Tensor) -> None:
         """One step of the classical Runge-Kutta method along minus the gradient, in place."""

@@ -14,6 +14,7 @@ from tutelage.networks import Network
 from tutelage.networks.activations import registered_by_user
 from tutelage.training.engine import engine
 from tutelage.training.optimisers import TrainingState
+from tutelage.training.rules import Ruled
 from tutelage.training.stacked import Rule, Stacked
 from tutelage.training.task import Task
 
@@ -73,6 +74,8 @@ class StackedGraph(Stacked):
     def unsupported(cls, students: Network, task: Task) -> str | None:
         if not (students.weights[0].is_cuda and task.points.is_cuda and task.labels.is_cuda):
             return "the students and their data are not on a GPU"
+        if isinstance(task.training.optimiser, Ruled):
+            return f"it records no code of a user, as the rule '{task.training.optimiser.name}' is"
         if registered_by_user(students.activation):
             return f"it records no automatic differentiation, which the activation '{students.activation}' needs"
         return None

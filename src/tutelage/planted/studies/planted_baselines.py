@@ -302,12 +302,13 @@ nothing_weak = Claim(
 too_narrow = Claim(
     "intervals of a correlation that was chosen as the largest hold it less often than they say (our own)",
     statistic="share of the 95 % intervals that hold the correlation over many points",
-    expected="< 0.95",
+    expected="< 0.92",
     values=lambda found: {
         name: found.base(name).coverage[:, found.cases.index(TRAINED), 0]
         for name in ("max-correlation", "twin-correlation")
     },
-    reason="0.95 is the share that the intervals claim",
+    reason="a correct interval from 1,000 points holds the correlation over 5,000 others, which has an error too, with "
+    "a probability of 0.926 and not of 0.95",
     possible=SHARE,
 )
 
