@@ -180,5 +180,5 @@ def test_a_tenth_of_the_images_of_another_set_is_not_called_paper_scale(stored):
     """CIFAR-10 has ten of the hundred classes of the paper's set."""
     written = pages(DOCS)
     assert "## Claims: CIFAR-10, a tenth" in written["gallery/exits-budget.md"]
-    assert "## Results: paper scale" in written["gallery/exits-size-matched.md"]
-    assert "## Results: paper scale" in study_page.page(stored(claim())["l-shape"])
+    assert "## Claims: paper scale" in written["gallery/exits-size-matched.md"]
+    assert "## Claims: paper scale" in study_page.page(stored(claim())["l-shape"])

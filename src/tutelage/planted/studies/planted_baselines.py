@@ -227,6 +227,7 @@ the_oracle = Check(
     expected=">= 1",
     values=lambda found: {"oracle": float(np.nanmin(found.base("oracle").recall))},
     reason="what the criterion says is there is an answer that meets the criterion",
+    standing="own",
 )
 
 
@@ -247,6 +248,7 @@ by_width = Claim(
     values=lambda found: {by: _width_against_recovery(found, by) for by in INDICES},
     reason=DIRECTION,
     possible=(-2.0, 2.0),
+    standing="own",
 )
 
 
@@ -268,6 +270,7 @@ strong_first = Claim(
     values=lambda found: {name: _halves(found, name) for name in DECOMPOSITIONS},
     reason=DIRECTION,
     possible=SIGNED,
+    standing="own",
 )
 
 
@@ -297,6 +300,7 @@ nothing_weak = Claim(
     values=lambda found: {name: values for name in _unsupervised() if (values := _weak_found(found, name)) is not None},
     reason="less than one unit in ten is read as no better than chance",
     possible=SIGNED,
+    standing="own",
 )
 
 too_narrow = Claim(
@@ -310,6 +314,7 @@ too_narrow = Claim(
     reason="a correct interval from 1,000 points holds the correlation over 5,000 others, which has an error too, with "
     "a probability of 0.926 and not of 0.95",
     possible=SHARE,
+    standing="own",
 )
 
 combinations = Claim(
@@ -322,6 +327,7 @@ combinations = Claim(
     },
     reason=MOST,
     possible=SIGNED,
+    standing="own",
 )
 
 
@@ -341,4 +347,5 @@ sparse_features = Claim(
     values=lambda found: _of_sparse(found, _against_pca),
     reason=DIRECTION,
     possible=SIGNED,
+    standing="own",
 )
