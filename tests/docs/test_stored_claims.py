@@ -10,7 +10,7 @@ from tutelage.studies.claims import MISSED, STANDINGS, WHYS
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 OLDER = {
-    "paper/batch-size", "paper/l-shape-deep", "paper/orthogonal-representations",
+    "paper/l-shape-deep", "paper/orthogonal-representations",
     "paper/polynomial-samples", "paper/reconstruction", "paper/sample-complexity-deep",
     "quick/exits-anytime", "quick/exits-budget", "quick/exits-images",
 }  # fmt: skip

@@ -22,7 +22,7 @@ def verdicts(angles, kernel=None):
 
 def test_lemmas_4_2_and_4_3_hold_for_the_f_of_the_seed_with_margin_and_witness():
     found = kernel_lemmas()
-    assert {name: c.verdict for name, c in found.items()} == {"4.2": "holds", "4.3": "holds"}
+    assert {name: c.verdict for name, c in found.items()} == {"4.2": "holds", "4.3": "holds", "5.6": "holds"}
     gap = found["4.3"].parts[0].conclusion
     a, b = gap.data["at"]
     f = relu_shape(np.array([a, b, a + b, 0.0]))
@@ -34,10 +34,15 @@ def test_of_another_kernel_they_do_not_speak_but_tell_what_they_would():
     for name, found in kernel_lemmas(named("abs")).items():
         assert found.verdict == "not applicable"
         assert found.unmet == ("distance from the f of the paper",)
-        assert found.parts[0].conclusion.holds is False, name
+        assert found.parts[0].conclusion.holds is (name == "5.6"), name  # a covariance, and so angular
     arc = kernel_lemmas(named("arc"))
     assert arc["4.2"].verdict == "not applicable"
     assert all(part.conclusion.holds for part in (*arc["4.2"].parts, *arc["4.3"].parts))
+
+
+def test_a_function_with_a_negative_coefficient_is_no_angular_distance_function():
+    f = from_formula(lambda t: np.pi - t - 0.5 * np.cos(2 * t), variation=4.0 + 0.5 * 2 * 4)
+    assert kernel_lemmas(f)["5.6"].parts[0].conclusion.holds is False
 
 
 def test_the_same_f_as_a_users_formula_is_not_proved_by_a_grid():

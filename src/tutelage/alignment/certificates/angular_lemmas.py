@@ -1,5 +1,4 @@
-r"""What Zhu et al. 2021 says of kernels of the angle (Lemmas 4.2, 4.3, 4.5, Prop. 5.4, Conjecture 5.8), for a kernel at
-hand.
+r"""What Zhu et al. 2021 says of kernels of the angle (Lemmas 4.2, 4.3, 4.5, Prop. 5.4, Thm 5.6, Conjecture 5.8).
 
 These speak of a function and of angles alone, so like :mod:`.standing_still` they take no samples and are functions of
 their own. The lemmas are about f(theta) = sin theta + (pi - theta) cos theta; for another kernel they are not
@@ -42,6 +41,12 @@ def kernel_products(scene: PlaneScene, *, kernel: str = "relu") -> list[Finding]
     return [kernel_lemmas(named(kernel))["4.3"]]
 
 
+@certificate("angular-kernel", "Theorem 5.6")
+def angular_kernel(scene: PlaneScene, *, kernel: str = "relu") -> list[Finding]:
+    """f(theta) = sin theta + (pi - theta) cos theta is an angular distance function: no Fourier coefficient < 0."""
+    return [kernel_lemmas(named(kernel))["5.6"]]
+
+
 @certificate("definite-arcs", "Lemma 4.5")
 def definite_arcs(scene: PlaneScene) -> list[Finding]:
     """The matrix of pi - theta_ij is positive definite where no two angles coincide or are antipodal."""
@@ -61,10 +66,10 @@ def definite_kernels(scene: PlaneScene, *, kernel: str = "relu") -> list[Finding
 
 
 def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Finding]:
-    """Hold a kernel, relu's if none is given, against Lemmas 4.2 and 4.3.
+    """Hold a kernel, relu's if none is given, against Lemmas 4.2 and 4.3 and Theorem 5.6.
 
     >>> {name: lemma.verdict for name, lemma in kernel_lemmas().items()}
-    {'4.2': 'holds', '4.3': 'holds'}
+    {'4.2': 'holds', '4.3': 'holds', '5.6': 'holds'}
     >>> print(kernel_lemmas(named("abs"))["4.2"].parts[0].conclusion)
     not met: least fall over a step (measured -0.01377, needed > 0; at 2.43, by the value at these angles)
     """
@@ -81,6 +86,7 @@ def kernel_lemmas(kernel: AngularKernel | None = None) -> dict[str, Finding]:
             Part("f(pi) = 0", (), check("|f(pi)|", abs(float(ends[1])), "<=", kernel.error)),
         ),
         "4.3": (Part("all pairs", (), _shaped(_PRODUCTS, log_concave(kernel))),),
+        "5.6": (Part("f is an AD function", (), _angular(kernel)),),
     }
     return {name: Finding(each, (same,), {"kernel": kernel.name}) for name, each in parts.items()}
 
