@@ -16,7 +16,7 @@ def test_a_page_has_table_curves_and_failures(tmp_path):
     assert "<b>mine" not in page
     assert "0.50 (0.25 to 0.75)" in page
     assert "fails &lt;at line 3&gt;" in page
-    assert "data:image/png;base64," in page
+    assert page.index("data:image/png;base64,") < page.index("<table")
     assert not re.search(r'(src|href)="http', page)
     assert "proves nothing" in page
 
@@ -24,4 +24,4 @@ def test_a_page_has_table_curves_and_failures(tmp_path):
 def test_a_page_of_failures_alone(tmp_path):
     page = write_page(tmp_path, board("smoke"), [], {"mine": "it fails"}).read_text()
     assert "it fails" in page
-    assert "Power curves" not in page
+    assert "<img" not in page
