@@ -25,6 +25,7 @@ def suite(pytester, monkeypatch):
     """Run a test file with the plugin in a process of its own, as it is where the package is installed."""
     source = str(Path(__file__).parents[1] / "src")
     monkeypatch.setenv("PYTHONPATH", source)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # the installed package may have it as an entry point
 
     def run(test):
         pytester.makepyfile(NETWORKS + test)

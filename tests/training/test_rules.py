@@ -22,6 +22,7 @@ RATE, STEPS = 0.05, 12
 def shipped():
     """The rules of the example, by name."""
     before = dict(RULES)
+    RULES.clear()  # an example that ran in this process may have registered them
     names = runpy.run_path(str(FILE), run_name="own_rules_of_the_example")
     yield {name: names[name] for name in ("sign_descent", "lion", "clipped", "averaged", "langevin")}
     RULES.clear()

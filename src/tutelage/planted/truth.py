@@ -23,6 +23,7 @@ from tutelage.measures import RECOVERED, correlations
 from tutelage.networks import Network, forward
 from tutelage.planted.view import incoming
 from tutelage.population import biased
+from tutelage.printing import printed
 from tutelage.training.inputs import Distribution, Gaussian, GaussianCovariance
 
 STATES = ("absent", "superposition", "split", "present")
@@ -33,6 +34,7 @@ _QUANTILE = 2.5758293035489004  # of the normal distribution, for 99 %
 _PIECEWISE = ("relu", "leaky", "abs", "linear")
 
 
+@printed
 @dataclass(frozen=True, eq=False)
 class Truth:
     """What is in S students of m teacher units in one layer of n units.

@@ -81,9 +81,9 @@ def rule(slots: int = 0) -> Callable[[RuleFunction], RuleFunction]:
     Examples
     --------
     >>> @rule()
-    ... def sign_descent(weights, gradients, memory, rates, step):
+    ... def signs_alone(weights, gradients, memory, rates, step):
     ...     return [w - r * g.sign() for w, g, r in zip(weights, gradients, rates)]
-    >>> RULES.pop("sign_descent").slots
+    >>> RULES.pop("signs_alone").slots
     0
     """
     if not isinstance(slots, int) or slots < 0:
