@@ -28,7 +28,7 @@ wheel: $(READY) ## a wheel in dist, for machines without a clone
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@ls -l dist/*.whl
 
-attack: $(READY) ## fuzz and fault suite with fresh seeds, some minutes
+attack: $(READY) ## fuzz and fault suite with fresh seeds, an hour or more
 	TUTELAGE_ATTACK=$${TUTELAGE_ATTACK:-40} $(BIN)/python -m pytest tests/attack -n 2
 
 record: $(READY) ## measure the claims of all studies at smoke scale anew, and print what differs from the record

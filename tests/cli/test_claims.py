@@ -37,6 +37,13 @@ def test_each_claim_has_one_entry_with_its_worst_setting(on_terminal, width):
     assert words.startswith("l-shape (Tian 2020, Fig. 5; scale quick)")
 
 
+def test_a_rehearsal_has_no_verdicts(on_terminal):
+    rehearsal = Reproduction(OUTCOME.study, "smoke", Path(), VERDICTS)
+    for text in (on_terminal(claims_summary(rehearsal), 160), on_terminal(claims_details(rehearsal), 160)):
+        assert "ran" in text
+        assert not any(word in text for word in ("holds", "fails", "undecided", "saturated"))
+
+
 def test_the_whole_table_has_every_setting(on_terminal):
     text = on_terminal(claims_details(OUTCOME), 160)
     assert all(f"p = {p}" in text for p in range(4))

@@ -37,7 +37,8 @@ def claims_summary(outcome: Reproduction) -> Group:
     rows: list[RenderableType] = [Text(title(outcome), style="bold")]
     for _, group in groupby(outcome.verdicts, key=lambda v: v.claim):
         verdicts = list(group)
-        head = Text.assemble(_counts(verdicts), ": ", verdicts[0].claim)
+        counts = Text("ran", style=_YELLOW) if outcome.scale == "smoke" else _counts(verdicts)
+        head = Text.assemble(counts, ": ", verdicts[0].claim)
         rows += [_indented(head, 2), _indented(Text(_worst_line(verdicts), style="dim"), 6)]
     return Group(*rows)
 
@@ -55,7 +56,8 @@ def claims_details(outcome: Reproduction) -> Group:
             table.add_column(column, justify="right" if column in numbers else "left", no_wrap=column in numbers)
         for v in verdicts:
             cells = v.setting, v.expected, short(v.measured), span(v.interval), str(v.n)
-            table.add_row(*map(escape, cells), f"[{colour(v.verdict)}]{v.verdict}[/]")
+            said = ("ran", _YELLOW) if outcome.scale == "smoke" else (v.verdict, colour(v.verdict))
+            table.add_row(*map(escape, cells), f"[{said[1]}]{said[0]}[/]")
         measured = Text(f"measured: {verdicts[0].statistic}", style="dim")
         rows += [_indented(Text(verdicts[0].claim), 2), _indented(measured, 6), _indented(table, 6)]
     return Group(*rows)

@@ -48,6 +48,13 @@ def judged(out, tmp_path):
     return claims, write_reports(tmp_path).read_text()
 
 
+def test_rehearsals_are_not_mixed_with_judged_studies(out, tmp_path):
+    shutil.copytree(out / "smoke" / "boundaries-2d", tmp_path / "smoke" / "boundaries-2d")
+    _, text = judged(out, tmp_path)
+    assert "boundaries-2d" not in text
+    assert "A rehearsal" not in text
+
+
 def test_every_verdict_has_a_square_and_a_row(out, tmp_path):
     claims, text = judged(out, tmp_path)
     assert text.count("<i class=") == len(claims)

@@ -24,7 +24,10 @@ from tutelage.studies.study import source
 
 
 def write_reports(out: str | Path) -> Path:
-    """A report.html beside every study found in a folder, and one of them all in the folder itself."""
+    """A report.html beside every study found in a folder, and one of them all in the folder itself.
+
+    Rehearsals at smoke scale are on the page of all only where there is nothing else.
+    """
     out = Path(out)
     stored = found_studies(out)
     studies = [read_study(folder) for folder in stored]
@@ -33,7 +36,8 @@ def write_reports(out: str | Path) -> Path:
     for folder, study in zip(stored, studies, strict=True):
         write_atomically(folder / "report.html", render(study["title"], [study | {"files": ""}]))
     page = out / "report.html"
-    write_atomically(page, render("Reproduced studies", studies))
+    judged = [study for study in studies if study["scale"] != "smoke"]
+    write_atomically(page, render("Reproduced studies", judged or studies))
     return page
 
 
