@@ -14,6 +14,8 @@ import pytest
 FACTOR = int(os.environ.get("TUTELAGE_ATTACK", "1"))
 SEED = int(os.environ.get("TUTELAGE_ATTACK_SEED", "0" if FACTOR == 1 else str(secrets.randbits(32))))
 
+os.environ["TUTELAGE_ATTACK_SEED"] = str(SEED)  # for the workers of xdist, which would each draw one
+
 
 @dataclass(frozen=True)
 class Attack:

@@ -136,7 +136,7 @@ def perturbed(draw, network):
     most = torch.finfo(network.dtype).max
     other = replace(network, weights=tuple(weights), biases=tuple(biases))
     other = other.map(lambda a: a.nan_to_num(0).clamp(-most, most))
-    if draw.random() < 0.15:
+    if draw.random() < 0.15 and all(a.isfinite().all() for a in other.parameters):
         return prune(other, box=(-1, 1), tolerance=float(draw.choice([0.0, 1e-3]))).network
     return other.to(dtype=PRECISIONS[draw.integers(len(PRECISIONS))]) if draw.random() < 0.1 else other
 

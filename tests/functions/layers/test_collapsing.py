@@ -131,3 +131,12 @@ def test_a_split_with_one_other_number_stays_apart(made):
             given[2]._replace(w=made(given[2].w)),
         ]
         assert len(collapsed(changed)) == 3, (place, value)
+
+
+def test_weights_whose_products_overflow_are_no_warning():
+    """Two units of weights near 1e200 in each of two sums: their product is infinite, its sign is not."""
+    zero = np.zeros(3)
+    lower = Layer(np.array([[0.0], [-1.7], [0.05]]), zero, 0.0, zero)
+    upper = Layer(np.array([[0.0, -8e199, -2e200], [-6e199, 0.0, -2e200]]), np.array([1e200, 1e200]), 0.0, zero[:2])
+    top = Layer(np.ones((1, 2)), zero[:1], 0.0, zero[:1])
+    assert len(collapsed([lower, upper, top])) == 3  # nothing is joined

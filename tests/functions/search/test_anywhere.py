@@ -60,3 +60,16 @@ def test_equal_networks_have_no_witness(random_net):
 def test_networks_without_hidden_layers_have_no_boundaries(random_net):
     a, b = random_net((3, 2), 1), random_net((3, 2), 2)
     assert searched(a, b, None).value > 0.1
+
+
+def test_points_that_overflow_are_no_witnesses(monkeypatch):
+    """Crossings of weights near the largest float may be no numbers."""
+    from tutelage.functions.search import anywhere
+
+    nothing = torch.full((3, 2), torch.nan, dtype=torch.float64)
+    monkeypatch.setattr(anywhere, "corners", lambda pair, domain: nothing)
+    monkeypatch.setattr(anywhere, "crossings", lambda network, points, domain: iter([nothing]))
+    eye = torch.eye(2, dtype=torch.float64)[None]
+    witness = searched(Network((eye, eye)), Network((eye, 2 * eye)), None, 0)
+    assert witness.at.isfinite().all()
+    assert witness.value > 0

@@ -57,7 +57,7 @@ def _one(lower: Layer, upper: Layer) -> Layer | None:
         return None
     first, second, c, d = taken
     alone, pair = first == second, first != second
-    if not (alone <= ((c > 0) & (upper.b == 0))).all() or not (pair <= (c * d < 0)).all():
+    if not (alone <= ((c > 0) & (upper.b == 0))).all() or not (pair <= (np.sign(c) * np.sign(d) < 0)).all():
         return None
     wc, wd = _exact_rows(c, lower.w[first]), _exact_rows(d, lower.w[second])
     bc, bd = _exact(c, lower.b[first]), _exact(d, lower.b[second])

@@ -248,6 +248,7 @@ def _layer(
     """A layer with units in places, whose biases are to be scaled; size: of the places below, if it was rounded."""
     b, slack = np.pad(layer.b, (0, 1))[units] * scale, np.pad(layer.slack, (0, 1))[units] * scale
     if size is not None:
-        rounded = _ROUNDED * (room @ size + np.abs(b)) + UNDERFLOW * (1 + size.sum())
+        with np.errstate(over="ignore"):  # what overflows is bounded by infinity
+            rounded = _ROUNDED * (room @ size + np.abs(b)) + UNDERFLOW * (1 + size.sum())
         slack = (1 + _ROUNDED) * slack + 2 * rounded
     return Layer(w, b, layer.left, slack)

@@ -70,7 +70,8 @@ def searched(
 
     def look(points: Tensor) -> Tensor:
         nonlocal best, value
-        there = difference_at(first, second, points, bounded)
+        # Crossings of huge weights may overflow: what is no number is no witness.
+        there = difference_at(first, second, points, bounded).nan_to_num(nan=-torch.inf, posinf=torch.inf)
         best, value = torch.cat([best, points]), torch.cat([value, there])
         # Invariant: `best` are the best points of all that were looked at, so that the next stage starts from them.
         top = value.topk(min(_CLIMBERS, len(best))).indices
@@ -109,9 +110,9 @@ def searched(
 
 def _best(first: Network, second: Network, points: Tensor, bounded: bool) -> Witness:
     """The point of the largest difference; without bounds the smallest of those that are as good."""
-    value = difference_at(first, second, points, bounded)
+    value = difference_at(first, second, points, bounded).nan_to_num(nan=-torch.inf, posinf=torch.inf)
     best = int(value.argmax())
-    if not bounded:
+    if not bounded and value[best].isfinite():
         # The measure grows with |x| at first and then stays: a witness far out is hardly better than one that can be
         # read.
         good = (value >= _AS_GOOD * value[best]).nonzero().flatten()
