@@ -192,7 +192,7 @@ class _Adam:
         for a, g, mean, square in zip(self.arrays, gradient, self.mean, self.square, strict=True):
             if g is not None:
                 mean.mul_(0.9).add_(g, alpha=0.1)
-                square.mul_(0.999).addcmul_(g, g, value=0.001)
+                square.mul_(0.999).addcmul_(g, g, value=0.001)  # unseen: any step leads to sound bounds
                 size = (square / (1 - 0.999**self.steps)).sqrt_().add_(1e-8)
                 a.sub_(_RATE / (1 - 0.9**self.steps) * mean / size)
 

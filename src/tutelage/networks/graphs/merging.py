@@ -32,7 +32,7 @@ class _Reach:
     def error(self) -> np.ndarray:
         """How far the merged value may be from the exact one."""
         share = self.operations * EPS
-        share = share / (1 - share) if share < 0.5 else np.inf
+        share = share / (1 - share) if share < 0.5 else np.inf  # unseen: every threshold up to 1 is sound
         return (self.off + (share * self.size if share else 0.0)) * _ROOM
 
 
