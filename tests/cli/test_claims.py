@@ -60,9 +60,9 @@ def test_the_worst_is_by_verdict_then_by_distance_from_the_threshold():
 
 def test_the_closing_lines_say_what_was_found():
     assert closing([OUTCOME]) == [
-        "Unspecialised students end with small fan-out: of 6 verdicts 2 holds, 1 undecided, 1 saturated, 2 fails"
+        "Unspecialised students end with small fan-out: of 6 verdicts 2 hold, 2 fail, 1 saturated, 1 undecided"
     ]
-    assert closing([OUTCOME] * 4) == ["4 studies: of 24 verdicts 8 holds, 4 undecided, 4 saturated, 8 fails"]
+    assert closing([OUTCOME] * 4) == ["4 studies: of 24 verdicts 8 hold, 8 fail, 4 saturated, 4 undecided"]
     rehearsal = Reproduction(OUTCOME.study, "smoke", Path(), VERDICTS)
     assert closing([rehearsal, rehearsal]) == ["rehearsed: l-shape, l-shape"]
 

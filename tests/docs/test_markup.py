@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("sphinx", reason="the documentation needs the extra 'docs'")
 
-from tutelage_docs import docstrings, links, markup, mathml, stored, study_page
+from tutelage_docs import docstrings, links, markup, mathml, study_page
 
 
-@pytest.mark.parametrize("module", [docstrings, links, markup, stored, study_page], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [docstrings, links, markup, study_page], ids=lambda m: m.__name__)
 def test_doctests_of_the_extension(module):
     results = doctest.testmod(module)
     assert results.attempted

@@ -11,6 +11,7 @@ from typing import Any
 from tutelage.papers import PAPERS, Paper
 from tutelage.studies import STUDIES, Study
 from tutelage.studies.claims import refutes
+from tutelage.studies.report.words import summary
 from tutelage.studies.study import source
 
 SCALES = ("paper", "quick")
@@ -20,7 +21,6 @@ GOOD = ("holds", "passes")
 """Verdicts of claims and checks that came out as expected; every other one is listed with its numbers."""
 BAD = ("fails", "does not pass")
 """Verdicts of claims and checks that came out otherwise."""
-_SEVERAL = {"holds": "hold", "fails": "fail", "passes": "pass", "does not pass": "do not pass"}
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,3 @@ def _read(folder: Path, scale: str) -> StoredStudy | None:
     claims = json.loads((folder / "claims.json").read_text())
     provenance = json.loads((folder / "provenance.json").read_text())
     return StoredStudy(scale, folder, claims, provenance)
-
-
-def summary(counts: Mapping[str, int]) -> str:
-    """Counts in words, those that hold first.
-
-    >>> summary({"fails": 1, "holds": 12}), summary({"holds": 1}), summary({"saturated": 2})
-    ('12 hold, 1 fails', '1 holds', '2 saturated')
-    """
-    order = sorted((v for v in counts if counts[v]), key=lambda verdict: (verdict not in GOOD, verdict))
-    return ", ".join(f"{counts[v]} {_SEVERAL.get(v, v) if counts[v] != 1 else v}" for v in order)

@@ -9,7 +9,7 @@ from tutelage_docs.stored import GalleryStudy
 
 SIZE = (400, 260)
 GAP = 0.005
-"""White between panels, as a share of the longer side: more than between a panel and its labels."""
+"""White between panels, as a share of the longer side. It cuts off tick labels, which a thumbnail can do without."""
 LEAST = 0.12
 """Share of the figure, in each direction, below which a piece is a title or a legend and no panel."""
 

@@ -91,8 +91,9 @@ def closing(outcomes: Sequence[Reproduction], at_most: int = 3) -> list[str]:
 
 
 def _in_words(verdicts: Sequence[Verdict]) -> str:
-    counts = sorted(Counter(v.verdict for v in verdicts).items(), key=lambda item: -_rank(item[0]))
-    return f"of {len(verdicts)} verdicts " + ", ".join(f"{n} {name}" for name, n in counts)
+    from tutelage.studies.report.words import summary
+
+    return f"of {len(verdicts)} verdicts {summary(Counter(v.verdict for v in verdicts))}"
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:

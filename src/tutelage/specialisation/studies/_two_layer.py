@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from tutelage.lab import Record, TeacherStudent, TrainedStudents
 from tutelage.measures import RECOVERED
+from tutelage.studies.claims import Measured
 from tutelage.studies.figures import PALETTE
-from tutelage.studies.intervals import at_step
+from tutelage.studies.intervals import at_step, fan_out_by_likeness
 from tutelage.studies.study import Scale
 from tutelage.training import Training
 from tutelage.training.inputs import Gaussian
@@ -98,3 +100,10 @@ def draw_l(panel: Axes, result: TrainedStudents) -> None:
     x, y = at_step(result, "specialisation"), at_step(result, "fan_out")
     panel.scatter(x, y, color=PALETTE[0], s=7, alpha=0.15, linewidths=0, rasterized=True)
     panel.axvline(RECOVERED, color="#999999", linewidth=0.7, linestyle=":")
+
+
+def by_likeness(result: TrainedStudents) -> Measured:
+    """The statistic :data:`BY_LIKENESS` per member; where all units are specialised no order can be seen."""
+    best = at_step(result, "specialisation")
+    ranks = fan_out_by_likeness(best, at_step(result, "fan_out"))
+    return Measured(ranks, at_limit=np.asarray((best > RECOVERED).all(1)))

@@ -5,10 +5,10 @@ from matplotlib.figure import Figure
 
 from tutelage.lab import Results, TrainedStudents
 from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies._two_layer import BY_LIKENESS, WIDTH_FACTORS, draw_l, label, sweep
+from tutelage.specialisation.studies._two_layer import BY_LIKENESS, WIDTH_FACTORS, by_likeness, draw_l, label, sweep
 from tutelage.studies.claims import DIRECTION, MODERATE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import panel_grid
-from tutelage.studies.intervals import at_step, fan_out_by_likeness, mean_where, recovered_share
+from tutelage.studies.intervals import at_step, mean_where, recovered_share
 from tutelage.studies.study import Plan, Scale, study
 
 POLARITIES = (0.0, 1.0, 2.0)
@@ -45,18 +45,11 @@ def draw(results: Results) -> Figure:
     return figure
 
 
-def _by_rank(result: TrainedStudents) -> Measured:
-    """Rank correlation of likeness and fan-out; where all units are specialised no rank can be seen."""
-    best = at_step(result, "specialisation")
-    ranks = fan_out_by_likeness(best, at_step(result, "fan_out"))
-    return Measured(ranks, at_limit=np.asarray((best > RECOVERED).all(1)))
-
-
 small_fan_out = Claim(
     "the less a student unit resembles a teacher unit, the smaller its fan-out (Theorem 2)",
     statistic=BY_LIKENESS,
     expected="> 0.3",
-    values=lambda results: {label(p): _by_rank(p) for p in results},
+    values=lambda results: {label(p): by_likeness(p) for p in results},
     reason=MODERATE,
     possible=SIGNED,
     place="Fig. 5",

@@ -1,14 +1,12 @@
 """Two-layer students on the inputs that Tian 2020 prints: deviation 10, and uniform on [-1, 1]."""
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.lab import Record, Results, TeacherStudent, TrainedStudents
-from tutelage.measures import RECOVERED
-from tutelage.specialisation.studies._two_layer import BY_LIKENESS, MEASURES, SIZES, WIDTH_FACTORS, draw_l
+from tutelage.specialisation.studies._two_layer import BY_LIKENESS, MEASURES, SIZES, WIDTH_FACTORS, by_likeness, draw_l
 from tutelage.studies.claims import DIRECTION, MODERATE, SHARE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import panel_grid
-from tutelage.studies.intervals import at_step, fan_out_by_likeness, recovered_share
+from tutelage.studies.intervals import recovered_share
 from tutelage.studies.study import Plan, Scale, study
 from tutelage.training import Training
 from tutelage.training.inputs import Distribution, Gaussian, Uniform
@@ -69,17 +67,11 @@ def draw(results: Results) -> Figure:
     return figure
 
 
-def _by_rank(result: TrainedStudents) -> Measured:
-    best = at_step(result, "specialisation")
-    ranks = fan_out_by_likeness(best, at_step(result, "fan_out"))
-    return Measured(ranks, at_limit=np.asarray((best > RECOVERED).all(1)))
-
-
 small_fan_out = Claim(
     "the less a student unit resembles a teacher unit, the smaller its fan-out (Theorem 2)",
     statistic=BY_LIKENESS,
     expected="> 0.3",
-    values=lambda results: {name: _by_rank(r) for name, r in _each(results).items()},
+    values=lambda results: {name: by_likeness(r) for name, r in _each(results).items()},
     reason=MODERATE,
     possible=SIGNED,
     place="Fig. 5",

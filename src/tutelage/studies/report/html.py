@@ -3,7 +3,6 @@
 import base64
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.papers import PAPERS
 from tutelage.studies import STUDIES
-from tutelage.studies.claims import CHECKED, VERDICTS, refutes
+from tutelage.studies.claims import refutes
 from tutelage.studies.report.marks import interval_plots, strip
 from tutelage.studies.report.study_files import read_claims, read_provenance
-from tutelage.studies.report.words import quantity_of, shade_of, standing_of, verdict_of
+from tutelage.studies.report.words import quantity_of, shade_of, standing_of, summary, verdict_of
 from tutelage.studies.study import source
 
 
@@ -68,7 +67,7 @@ def read_study(folder: Path) -> dict[str, Any]:
         "shows": known.shows if known else "(this study is not part of the installed version)",
         "claims": [(rows[0], rows) for rows in _by_claim(verdicts)],
         "verdicts": verdicts,
-        "words": counted(verdicts),
+        "words": summary(Counter(v["verdict"] for v in verdicts)),
         "citation": PAPERS[first["paper"]].citation().rsplit(" ", 1)[0] if first["paper"] in PAPERS else "",
         "picture": base64.b64encode(picture).decode(),
         "width": natural_width(picture, folder / "figure.png"),
@@ -96,17 +95,13 @@ def render(title: str, studies: list[dict[str, Any]]) -> str:
     judged = [v for study in studies if study["scale"] != "smoke" for v in study["verdicts"]]
     page = environment.get_template("page.html.j2")
     refuted = sum(map(refutes, judged))
-    return page.render(title=title, studies=studies, judged=len(judged), words=counted(judged), refuted=refuted)
-
-
-def counted(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    """How many verdicts there are of each kind.
-
-    >>> counted([{"verdict": "holds"}, {"verdict": "fails"}, {"verdict": "holds"}])
-    '2 holds, 1 fails'
-    """
-    counts = Counter(v["verdict"] for v in verdicts)
-    return ", ".join(f"{counts[name]} {name}" for name in (*VERDICTS, *CHECKED) if counts[name])
+    return page.render(
+        title=title,
+        studies=studies,
+        judged=len(judged),
+        words=summary(Counter(v["verdict"] for v in judged)),
+        refuted=refuted,
+    )
 
 
 def _by_claim(verdicts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

@@ -71,6 +71,19 @@ def span(interval: Sequence[float] | None) -> str:
     return "-" if interval is None else f"{interval[0]:.3g} to {interval[1]:.3g}"
 
 
+_SEVERAL = {"holds": "hold", "fails": "fail", "passes": "pass", "does not pass": "do not pass"}
+
+
+def summary(counts: Mapping[str, int]) -> str:
+    """Counts of verdicts in words, those that hold first.
+
+    >>> summary({"fails": 1, "holds": 12}), summary({"holds": 1}), summary({"saturated": 2})
+    ('12 hold, 1 fails', '1 holds', '2 saturated')
+    """
+    order = sorted((v for v in counts if counts[v]), key=lambda verdict: (verdict not in ("holds", "passes"), verdict))
+    return ", ".join(f"{counts[v]} {_SEVERAL.get(v, v) if counts[v] != 1 else v}" for v in order)
+
+
 def tally(claims: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
     """How many verdicts there are by standing; those of misses are counted by their reason.
 
