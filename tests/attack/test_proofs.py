@@ -181,7 +181,9 @@ def test_same_is_not_said_of_a_difference_that_matters(attack):
             continue
         if not same_function(network, other, (-1, 1), budget=300).same:
             continue
-        points = torch.from_numpy(2 * draw.random((12, network.inputs)) - 1)
+        # Corners too: an output may be all but constant except beside one of them, where a unit switches on.
+        corners = np.array(list(itertools.product((-1.0, 1.0), repeat=network.inputs)))
+        points = torch.from_numpy(np.concatenate([2 * draw.random((12, network.inputs)) - 1, corners]))
         gaps = differences(network, other, points, True)
         values = [exact_outputs(network, x) for x in points]
         for k in range(network.outputs):
