@@ -38,6 +38,9 @@ def identify(
     checkpoint: Annotated[Path | None, typer.Option(help="File with the queries so far, to continue from.")] = None,
     member: Annotated[int, typer.Option(help="Member to reconstruct, counted from 0.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the lines that are searched.")] = 0,
+    searches: Annotated[
+        int, typer.Option(help="Largest number of searches, each with the next seed, where values stay unexplained.")
+    ] = 1,
     seconds: Annotated[
         float | None,
         typer.Option(
@@ -81,6 +84,7 @@ def identify(
             gradients=gradients,
             noise=noise,
             seed=seed,
+            searches=searches,
             checkpoint=checkpoint,
             progress=tell,
             seconds=limit,

@@ -36,6 +36,24 @@ def test_identifiable_networks_are_recovered_from_values(widths):
     assert error(truth, found) < 1e-10
 
 
+def test_a_further_search_begins_where_values_stay_unexplained():
+    truth = construct((3, 3, 3, 1), (-1, 1), 9, check=False)
+    first = identify(truth, box=(-1, 1), seed=9, lines=12)
+    assert first.unexplained > 0.1
+    second = identify(truth, box=(-1, 1), seed=9, lines=12, searches=4)
+    assert error(truth, second) < 1e-10
+    assert second.queries > first.queries  # both searches count
+    assert identify(truth, box=(-1, 1), seed=9, lines=12, searches=4, queries=10_000).queries <= 10_000
+
+
+def test_a_search_that_explains_all_is_the_only_one():
+    truth = construct((2, 2, 1), (-1, 1), check=False)
+    one, more = (identify(truth, box=(-1, 1), searches=n) for n in (1, 5))
+    assert one.queries == more.queries
+    with pytest.raises(TutelageError, match="searches"):
+        identify(truth, box=(-1, 1), searches=0)
+
+
 @pytest.mark.parametrize(("widths", "seed"), [((2, 2, 2, 1), 1010), ((3, 2, 2, 1), 1008), ((2, 2, 2, 2, 1), 1019)])
 def test_of_parallel_folds_the_shallow_one_is_found(widths, seed):
     """A unit that reads one unit of the layer below alone, where it is seen, has a fold parallel to that one's; with

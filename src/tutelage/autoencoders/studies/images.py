@@ -23,7 +23,7 @@ from tutelage.studies.claims import DIRECTION, Claim, Measured
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, fresh_seeds, study
 
-SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 3, "paper": 4}
+SEEDS: dict[Scale, int] = {"smoke": 2, "quick": 3, "paper": 8}
 JUDGED: dict[Scale, dict[str, Any]] = {
     "smoke": {"images": "blobs", "probed": 60, "tested": 60, "refine": 4, "samples": 32},
     "quick": {"images": "digits", "probed": 1_437, "tested": 360, "refine": 200},

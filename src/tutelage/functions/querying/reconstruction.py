@@ -106,6 +106,7 @@ def identify(
     gradients: bool = False,
     noise: float = 0.0,
     lines: int = LINES,
+    searches: int = 1,
     seed: int = 0,
     checkpoint: str | Path | None = None,
     progress: Callable[[float], None] | None = None,
@@ -135,9 +136,12 @@ def identify(
     noise
         Bound on the error of a value; where values turn out to be in single precision, their error is measured.
     lines
-        Largest number of lines to search.
+        Largest number of lines per search.
+    searches
+        Largest number of searches: where one leaves values unexplained, the next begins anew with the next seed, and
+        the network that explains most is returned. Only the answers of the first are kept in a checkpoint.
     seed
-        Of the search.
+        Of the first search.
     checkpoint
         File that keeps the answers, so that a later call with the same settings does not query again.
     progress
@@ -164,7 +168,7 @@ def identify(
     most = _most(widths, depth)
     if queries is not None and (whole(queries) or 0) < _FEWEST:
         raise TutelageError(f"queries must be a whole number of at least {_FEWEST}, got {queries!r}")
-    lines = positive(lines, "lines")
+    lines, searches = positive(lines, "lines"), positive(searches, "searches")
     (seed,) = draws.as_seeds([seed])
     asked.deadline = Deadline.of(seconds)
     asked.most = None if queries is None else queries - _RESERVED
@@ -173,6 +177,15 @@ def identify(
     about |= {"seed": seed, "noise": noise, "gradients": gradients}
     search = SearchRounds(asked, low, high, most, seed, checkpoint, about)
     search.run(lines, widths, progress)
+    # invariant: `search` explains the values at least as well as every search before it
+    for again in range(1, searches):
+        if asked.spent or search.explained:
+            break
+        (other,) = draws.as_seeds([(seed + again) % 2**64])
+        fresh = SearchRounds(asked, low, high, most, other, None, about)
+        fresh.run(lines, widths, progress)
+        if fresh.explained or fresh.result().unexplained < search.result().unexplained:
+            search = fresh
     # The search is over: what it kept of the limit (time, and 6,000 queries) is for the last fit and the account.
     deadline, late, out = asked.deadline, asked.deadline.passed, asked.refused
     asked.deadline, asked.most, asked.refused, asked.late = Deadline(None), None, False, late

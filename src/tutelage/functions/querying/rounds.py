@@ -63,6 +63,11 @@ class SearchRounds:
         """Fold points seen."""
         return 0 if self.pool is None else int(self.pool.bend.sum())
 
+    @property
+    def explained(self) -> bool:
+        """Whether the network that was found explains all values that it was compared with."""
+        return self.peeled is not None and not len(self.bad)
+
     def run(self, lines: int, widths: tuple[int, ...] | None, progress: Callable[[float], None] | None) -> None:
         """Rounds until all is explained, all lines are asked, or a limit is reached."""
         target = max(self.lines, lines // _PARTS, 1)

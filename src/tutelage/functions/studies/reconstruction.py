@@ -29,6 +29,8 @@ RANDOM = {"smoke": ((8, 6, 1),), "quick": ((20, 10, 1), (10, 15, 15, 1)), "paper
 NOISY = (6, 6, 6, 1)
 NOISES = (1e-12, 1e-10, 1e-8, 1e-6)
 LINES = (8, 32, 128, 512)
+SEARCHES = 4
+"""Searches, with other seeds, before a network counts as not found."""
 BIAS = 0.3
 FIRST = 2_000
 """Seeds begin here; those below served to choose the settings of the search."""
@@ -64,7 +66,7 @@ def black_boxes(scale: Scale) -> list["WeightRecovery"]:
     return made + [WeightRecovery(source="random", widths=NOISY, lines=most, seeds=seeds) for most in lines]
 
 
-class WeightRecovery(Experiment, kind="weight-recovery", numerics=4):
+class WeightRecovery(Experiment, kind="weight-recovery", numerics=5):
     """Weights of identifiable or random networks recovered from their values alone.
 
     error: the largest relative error of a layer, 1 where not all units were found.
@@ -96,7 +98,16 @@ class WeightRecovery(Experiment, kind="weight-recovery", numerics=4):
         truth = construct(self.widths, (-1, 1), seed) if inside else random_relu(self.widths, self.bias, [seed])
         box = (-1.0, 1.0) if inside else (-4.0, 4.0)
         ask = answers(truth.to("cpu", torch.float64), self.noise, seed)
-        result = identify(ask, truth.inputs, truth.outputs, box=box, noise=self.noise, seed=seed, lines=self.lines)
+        result = identify(
+            ask,
+            truth.inputs,
+            truth.outputs,
+            box=box,
+            noise=self.noise,
+            seed=seed,
+            lines=self.lines,
+            searches=SEARCHES,
+        )
         same = result.network.widths == truth.widths and not result.open_signs
         error = float(match(truth, result.network).residual.max()) if same else 1.0
         return {"error": min(max(error, LEAST), 1.0), "unexplained": result.unexplained, "queries": result.queries}

@@ -323,4 +323,5 @@ lowest_best = Claim(
     expected="> 0",
     values=lambda e: {f"{c.width_factor:g}x": c.beyond_chance[:, 0] - c.beyond_chance[:, -1] for c in e.courses},
     reason=DIRECTION,
+    standing="own",
 )

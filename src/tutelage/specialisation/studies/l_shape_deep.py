@@ -16,8 +16,9 @@ SIZES: dict[Scale, DeepTeacherSize] = {
         seeds=3, steps=400, samples=(2_000,), inputs=12, hidden=(5, 6, 7), outputs=4, evaluate=300
     ),
     "quick": DeepTeacherSize(seeds=3, steps=4_000, samples=(20_000,), evaluate=500),
-    "paper": DeepTeacherSize(seeds=8, steps=62_500, samples=(100_000,), evaluate=2_000),
+    "paper": DeepTeacherSize(seeds=8, steps=312_500, samples=(200_000,), evaluate=2_000),
 }
+"""Paper: the samples and the hundred epochs of the code that the authors released."""
 WIDTH_FACTORS: dict[Scale, float] = {"smoke": 4, "quick": 4, "paper": 10}
 EARLY = 10
 """The epoch by which the lowest layer shows its L in the paper; an epoch is once through the samples."""

@@ -62,16 +62,18 @@ narrow_is_worse = Claim(
     expected="> 0",
     values=lambda results: {f"p = {p:g}": _gap(results, p) for p in results.values("polarity") if p >= 1.5},
     reason=DIRECTION,
+    place="Fig. 11",
 )
 
 gap_grows = Claim(
-    "1x becomes worse against over-realisation as the polarity becomes higher",
+    "and the difference grows with every step of the polarity (our reading of 'when p becomes higher')",
     statistic="that difference at the larger p minus the same difference at the next smaller, seed by seed",
     expected="> 0",
     values=lambda results: {
         f"p = {a:g} to {b:g}": _gap(results, b) - _gap(results, a) for a, b in pairwise(results.values("polarity"))
     },
     reason=DIRECTION,
+    standing="own",
 )
 
 loss_falls = Claim(

@@ -94,6 +94,7 @@ little_with_one = Claim(
     },
     reason=MOST,
     possible=SHARE,
+    standing="own",
 )
 
 small_weights_block = Claim(
