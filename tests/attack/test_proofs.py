@@ -189,8 +189,10 @@ def test_same_is_not_said_of_a_difference_that_matters(attack):
         for k in range(network.outputs):
             column = [v[k] for v in values]
             vary = max(column) - min(column)
+            if vary <= Fraction(2.0**-48) * max(map(abs, column)):  # no variation that the library could measure
+                continue
             least = vary / 500 + Fraction(2.0**-40) * max(map(abs, column))
-            assert max(g[k] for g in gaps) <= max(least, 0) or not vary, (number, network, other, k)
+            assert max(g[k] for g in gaps) <= least, (number, network, other, k)
 
 
 def test_nested_boxes_agree(attack):

@@ -52,7 +52,7 @@ def test_an_ensemble_is_the_mean_of_probabilities():
 
 
 def test_bad_softenings_are_refused():
-    with pytest.raises(TutelageError, match="temperature must be above 0, got 0"):
+    with pytest.raises(TutelageError, match=r"temperature must be above 0 and at most 1e\+100, got 0"):
         Softening(temperature=0)
     with pytest.raises(TutelageError, match=r"between 0 and 1, got 1\.5"):
         Softening(hard_share=1.5)
@@ -80,3 +80,9 @@ def test_what_is_refused():
         logistic_teacher(torch.ones(3, 2), torch.ones(3))
     with pytest.raises(TutelageError, match="a label each"):
         logistic_teacher(torch.ones(3, 2), torch.ones(4))
+
+
+def test_a_temperature_whose_square_is_no_number_is_an_error():
+    with pytest.raises(TutelageError, match=r"at most 1e\+100, got 1e\+200"):
+        Softening(temperature=1e200)
+    assert torch.isfinite(torch.tensor(Softening(temperature=1e100).temperature ** 2, dtype=torch.float64))

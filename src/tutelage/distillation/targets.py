@@ -19,6 +19,16 @@ from tutelage.errors import TutelageError
 from tutelage.printing import printed
 
 
+HOTTEST = 1e100
+"""Largest temperature: its square, by which the soft part of a loss may be multiplied, is finite."""
+
+
+def checked_temperature(temperature: float) -> None:
+    """Raise an error unless a temperature is above 0 and at most HOTTEST."""
+    if not 0 < temperature <= HOTTEST:
+        raise TutelageError(f"temperature must be above 0 and at most {HOTTEST:g}, got {temperature:g}")
+
+
 @printed
 @dataclass(frozen=True)
 class Softening:
@@ -39,8 +49,7 @@ class Softening:
     scaled: bool = True
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise TutelageError(f"temperature must be above 0, got {self.temperature:g}")
+        checked_temperature(self.temperature)
         if not 0 <= self.hard_share <= 1:
             raise TutelageError(f"hard_share must lie between 0 and 1, got {self.hard_share:g}")
 

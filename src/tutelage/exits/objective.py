@@ -17,7 +17,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tutelage.distillation.targets import Softening, distillation_loss, log_probabilities
+from tutelage.distillation.targets import Softening, checked_temperature, distillation_loss, log_probabilities
 from tutelage.errors import TutelageError
 from tutelage.printing import printed
 
@@ -73,8 +73,7 @@ class Annealing:
     factor: float = 1.05
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise TutelageError(f"temperature must be above 0, got {self.temperature:g}")
+        checked_temperature(self.temperature)
         if not 0 < self.limit <= 1 or not self.factor >= 1:
             raise TutelageError(
                 f"limit must lie between 0 and 1 and factor must be at least 1, got {self.limit:g} and {self.factor:g}"

@@ -320,3 +320,17 @@ def test_no_time_limit_is_spent_on_compiling(monkeypatch):
     net = Network((torch.tensor([[[3.0, 0.0], [0.0, 0.5]]]), torch.tensor([[[1.0], [4.0]]])))
     turned = Network((net.weights[0].flip(2), net.weights[1].flip(1)))
     assert same_function(net, turned, (-1, 1), seconds=1.0).verdict == "same and related"
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_large_bias_does_not_excuse_weights_that_differ_beyond_rounding(hidden):
+    """Far from 0 the bias counts for nothing: 1e-5 of a float32 weight is no rounding there, with any domain."""
+    bias, weights = torch.tensor([[-19190.85]]), (torch.tensor([[[-465.1166]]]), torch.tensor([[[-465.1212]]]))
+    a, b = (Network((w,), (bias,)) for w in weights)
+    if hidden:
+        top = torch.ones(1, 1, 1), torch.zeros(1, 1)
+        a, b = (Network((*n.weights, top[0]), (*n.biases, top[1]), "leaky", 0.5) for n in (a, b))
+    for domain in (None, (-10, 10), (-100, 100)):
+        assert same_function(a, b, domain).verdict == "different"
+    copy = Network((weights[0] * (1 + 2.0**-23), *a.weights[1:]), a.biases, a.activation, a.slope)
+    assert same_function(a, copy).same

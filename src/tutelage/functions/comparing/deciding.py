@@ -26,7 +26,7 @@ from tutelage.functions.bounds.pieces import Supremum, supremum, upper_bound
 from tutelage.functions.bounds.ranges import bounds, reach, rounding, underflow
 from tutelage.functions.checks import as_bound, as_network, in_double, single_pair
 from tutelage.functions.comparing.relation import Relation, explained, kind, match_parameters
-from tutelage.functions.comparing.tolerance import tolerance_for
+from tutelage.functions.comparing.tolerance import tolerance_for, without_biases
 from tutelage.functions.domain import Domain, Ends, box_for, domain_of, in_words
 from tutelage.functions.interruptible import interruptible
 from tutelage.functions.layers.sparse import reading_errors
@@ -40,6 +40,7 @@ from tutelage.whole import positive
 _FINE_ENOUGH = 1e-9  # the relative error of a difference in float64 beyond which it is worked out exactly
 _LARGEST = torch.finfo(torch.float64).max
 _LARGE = 300_000  # weights
+_FAR = 1e4  # size of the inputs that count as far from 0: the largest cube on which the variation is measured
 _FEW = 64  # points that are looked at within any limit
 _SEARCH = 0.3  # of the time left that a search may take
 _DIVIDING, _BRIEFLY = 60.0, 1.0  # seconds of branch and bound with a tolerance, and for what rounding explains
@@ -103,10 +104,15 @@ class Deciding:
             return None
         # A relation is a statement about all inputs. It is accepted for what rounding explains everywhere, or else for
         # what stays within the tolerance on the domain that was asked about.
-        everywhere = self._aligned_apart(box_for(self.first, None))
+        all_inputs = box_for(self.first, None)
+        everywhere = self._aligned_apart(all_inputs)
         here = everywhere if self.domain is None else self._aligned_apart(self.around)
         at_most = self._knows(here)
-        if not ((everywhere + self.room <= self.tolerance.related).all() or (at_most <= self.enough).all()):
+        explained_near = (everywhere + self.room <= self.tolerance.related).all()
+        # Near 0 large biases allow for differences of weights that are no rounding far away, where biases do not count.
+        far = self._aligned_apart(all_inputs, biases=False)
+        explained_far = (far + self.room <= self.tolerance.without_biases.related).all()
+        if not ((explained_near and explained_far) or (at_most <= self.enough).all()):
             return None
         if different := self.different_on_samples():
             return different
@@ -121,13 +127,15 @@ class Deciding:
             1.0 if self.domain is None else max(1.0, *self.domain.low.abs().tolist(), *self.domain.high.abs().tolist())
         )
 
-    def _aligned_apart(self, around: Domain) -> Tensor:
-        """A bound on the difference from the weights of aligned units: [C]."""
+    def _aligned_apart(self, around: Domain, biases: bool = True) -> Tensor:
+        """A bound on the difference from the weights of aligned units, or from them without their biases: [C]."""
         assert self.relation is not None
-        aligned = self.relation.aligned
+        first, aligned = self.first, self.relation.aligned
+        if not biases:
+            first, aligned = without_biases(first), without_biases(aligned)
         known = bounds(aligned, around) if around.bounded else ()
         sizes = reach(aligned, around, known)
-        apart = rounding(self.first, aligned, sizes)[0]
+        apart = rounding(first, aligned, sizes)[0]
         scales = (
             torch.cat([s.flatten() for s in self.relation.scales]) if self.relation.scales else aligned.weights[0][:0]
         )
@@ -138,8 +146,8 @@ class Deciding:
             apart = apart + rounding(aligned, aligned.map(lambda a: a * (1 + gamma(0))), sizes)[0]
         if not apart.any():
             return apart
-        apart = apart * (1 + gamma(4 * sum(self.first.widths) + 16 * self.first.depth))
-        return apart + underflow(self.first, around) + underflow(aligned, around)
+        apart = apart * (1 + gamma(4 * sum(first.widths) + 16 * first.depth))
+        return apart + underflow(first, around) + underflow(aligned, around)
 
     def different_on_samples(self) -> Answer | None:
         """Different on random points."""
@@ -268,7 +276,11 @@ class Deciding:
         if self.witness is None or there > self.witness.value:
             self.witness = Witness(there, witness.at)
         if self._shown(witness.at) is None:
-            return None
+            # Biases widen the tolerance near 0: over all inputs the same direction is tried far away as well.
+            far = witness.at * (_FAR / witness.at.abs().max().clamp_min(1.0))
+            if self.domain is not None or self._shown(far) is None:
+                return None
+            there, witness = difference_at(self.first, self.second, far[None], False).item(), Witness(there, far)
         best, reason = self._largest(Witness(there, witness.at))
         allowed = self._shown(best.at)
         best, allowed = (

@@ -9,7 +9,7 @@ with r the effect of rounding the weights at this input, f a floor and c a ceili
 output itself varies. t does not depend on the domain: a difference that counts in a box counts in every larger one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -62,6 +62,12 @@ class Tolerance:
         return least if self.told is None else least.clamp_min(self.told)
 
     @cached_property
+    def without_biases(self) -> "Tolerance":
+        """The same for inputs of any size: biases, and what they allow for, count less the farther away an input is."""
+        first, second = self.networks
+        return replace(self, networks=(without_biases(first), without_biases(second)))
+
+    @cached_property
     def related(self) -> Tensor:
         """What a bound on permuted and scaled copies over all inputs must not exceed, over max(1, |x|): [C].
 
@@ -75,6 +81,11 @@ class Tolerance:
             moved = network.map(lambda a, factor=factor: a * factor)
             rounded = rounded + rounding(network, moved, reach(moved, box_for(network, None), ()))[0]
         return torch.minimum(self.ceiling, torch.maximum(self.floor, rounded))
+
+
+def without_biases(network: Network) -> Network:
+    """The network that a piecewise linear one is far away: f(s x) / s for large s."""
+    return replace(network, biases=None)
 
 
 def tolerance_for(first: Network, second: Network, given: float | None = None) -> Tolerance:
