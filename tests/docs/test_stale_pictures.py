@@ -18,10 +18,7 @@ from tutelage.studies import STUDIES
 
 ROOT = Path(__file__).parents[2]
 STALE = {
-    "paper/cifar-specialisation", "paper/deep-lowest-layer", "paper/exits-latency", "paper/how-often-identifiable",
-    "paper/images", "paper/l-shape-deep", "paper/local-minima-census", "paper/penalties", "paper/polynomial-samples",
-    "paper/reconstruction", "paper/sample-complexity-deep", "paper/sentences", "paper/slow-departure",
-    "paper/speeches", "paper/strong-first-theory", "paper/svcca-explained", "paper/winning-tickets",
+    "paper/exits-latency", "paper/speeches",
     "quick/exits-anytime", "quick/exits-budget", "quick/exits-few-labels", "quick/exits-imagenet",
     "quick/exits-images", "quick/exits-teachers", "quick/exits-temperature",
 }  # fmt: skip

@@ -9,11 +9,7 @@ from tutelage.studies import STUDIES
 from tutelage.studies.claims import MISSED, STANDINGS, WHYS
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
-OLDER = {
-    "paper/l-shape-deep", "paper/orthogonal-representations",
-    "paper/polynomial-samples", "paper/reconstruction", "paper/sample-complexity-deep",
-    "quick/exits-anytime", "quick/exits-budget", "quick/exits-images",
-}  # fmt: skip
+OLDER = {"quick/exits-anytime", "quick/exits-budget", "quick/exits-images"}
 """Studies whose claims were reworded after the stored run, and which take long to run again, or need a GPU."""
 FIELDS = ("statistic", "expected", "reason", "published", "standing", "place")
 

@@ -77,3 +77,9 @@ def test_units_that_nobody_reads_are_left_out():
     assert _without_unread(read, points, values, 1e-16, 1e-7).layers[0][0].shape == (2, 4)
     added = Peeled(((first[:, [0, 2, 3, 1]], bias[[0, 2, 3, 1]]), (reads[[0, 2, 3, 1]], np.zeros(1))), (1,))
     assert _without_unread(added, points, values, 1e-16, 1e-7).layers[0][0].shape == (2, 4)  # it was added
+
+
+def test_a_network_whose_values_overflow_explains_nothing():
+    values = np.ones((5, 1))
+    assert peeling._share(np.full((5, 1), np.nan), values, 1e-16) == np.inf
+    assert peeling._share(np.zeros((5, 1)), values, 1e-16) == 0.0

@@ -71,3 +71,12 @@ def test_no_step_begins_after_the_deadline():
 
 def test_the_shortest_solution_is_taken():
     assert np.allclose(least_squares(np.ones((3, 2)), np.full((3, 1), 2.0)), 1.0)
+
+
+def test_nothing_is_fitted_to_features_that_overflowed():
+    matrix = np.array([[1.0, np.inf], [1.0, 2.0], [0.0, 1.0]])
+    assert np.array_equal(least_squares(matrix, np.ones((3, 1))), np.zeros((2, 1)))
+    huge = ((np.full((2, 3), 1e200), np.zeros(3)), (np.full((3, 1), 1e200), np.zeros(1)))
+    x = np.random.default_rng(0).uniform(-1, 1, (50, 2))
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert polished(huge, x, np.ones((50, 1)), 0.0) is huge

@@ -243,6 +243,7 @@ def _next_layer(
         units = units.united()
     theta, left_open = filled(known, units, features(known, points))
     size = np.linalg.norm(theta[:, :-1], axis=1)
+    size = np.where(size > 0, size, 1.0)  # a unit that turns out to read nothing stays a constant, not 0 / 0
     top = (theta[:, :-1] / size[:, None]).T, theta[:, -1] / size
     left_open = replace(left_open, taken=left_open.taken / size[left_open.unit])
     known = replace(known, top=top, open=left_open)
@@ -355,6 +356,7 @@ def _with_output(
 
 
 def _share(rest: np.ndarray, values: np.ndarray, rounding: float) -> float:
-    """Root mean square of what is left over the standard deviation of the values."""
+    """Root mean square of what is left over the standard deviation of the values; inf where it is no number."""
     spread = max(float((values - values.mean(0)).std()), rounding, 1e-300)
-    return float(np.sqrt(np.square(rest).mean())) / spread
+    share = float(np.sqrt(np.square(rest).mean())) / spread
+    return share if np.isfinite(share) else np.inf

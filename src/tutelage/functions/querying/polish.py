@@ -32,7 +32,7 @@ def polished(
     after it.
     """
     best, error, damping = layers, _error(layers, points, values), 0.0
-    if parameters(layers) > _MOST:
+    if parameters(layers) > _MOST or not np.isfinite(error):  # what overflows is no network that is nearly right
         return best
     # invariant: `best` fits at least as well as what was given; a step is taken only if it helps
     for _ in range(_STEPS):
@@ -91,7 +91,13 @@ def effects(layers: tuple[Layer, ...], points: np.ndarray) -> list[np.ndarray]:
 
 
 def least_squares(matrix: np.ndarray, right: np.ndarray, rcond: float = 1e-11) -> np.ndarray:
-    """The shortest solution [m, C] of matrix [N, m] x = right [N, C] in least squares."""
+    """The shortest solution [m, C] of matrix [N, m] x = right [N, C] in least squares; 0 where numbers overflowed.
+
+    Normals of a unit that was found where there is none may be so large that features overflow. LAPACK takes no such
+    matrix, and nothing can be fitted to it.
+    """
+    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+        return np.zeros((matrix.shape[1], right.shape[1]))
     return torch.linalg.lstsq(torch.from_numpy(matrix), torch.from_numpy(right), rcond=rcond, driver="gelsd")[0].numpy()
 
 
