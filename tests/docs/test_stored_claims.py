@@ -9,7 +9,7 @@ from tutelage.studies import STUDIES
 from tutelage.studies.claims import MISSED, STANDINGS, WHYS
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
-OLDER = {"quick/exits-anytime", "quick/exits-budget", "quick/exits-images"}
+OLDER: set[str] = set()
 """Studies whose claims were reworded after the stored run, and which take long to run again, or need a GPU."""
 FIELDS = ("statistic", "expected", "reason", "published", "standing", "place")
 

@@ -18,7 +18,6 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.printing import printed
 
-
 HOTTEST = 1e100
 """Largest temperature: its square, by which the soft part of a loss may be multiplied, is finite."""
 
