@@ -16,7 +16,7 @@ The files, in the order to read them; no file imports from a line below its own.
 - ``relaxations``: what one unit can do on an interval. ``layers``: two networks as pairs of layers.
 - ``pieces``: the exact linear regions of a network. ``search``: the search for an input at which two networks differ.
   ``bounds``: bounds that hold for every input; ``bounds.choose`` says which are tried when, and why.
-- ``proofs``: proofs that are stored, and their checker. ``comparing``: the questions about two networks.
+- ``proofs``: proofs written for ``tutelage verify``. ``comparing``: the questions about two networks.
 - ``matching``: units matched, and paths between networks. ``pruning``: the same function with fewer units.
 - ``querying``: the weights of a black box from its values. ``identifying``: whether the function determines the
   parameters (Phuong 2021, chapter 2).
@@ -47,7 +47,7 @@ from tutelage.functions.pieces.counts import estimate
 from tutelage.functions.pieces.faces import polygons, segments, volumes
 from tutelage.functions.pieces.regions import Regions, enumerate_regions
 from tutelage.functions.pieces.slices import slice_network
-from tutelage.functions.proofs.certificates import check_certificate, save_certificate
+from tutelage.functions.proofs.writing import save_proof
 from tutelage.functions.pruning.channels import prune_channels
 from tutelage.functions.pruning.results import Pruning
 from tutelage.functions.pruning.savings import Savings, savings
@@ -69,7 +69,6 @@ __all__ = [
     "barrier",
     "box",
     "canonical",
-    "check_certificate",
     "check_export",
     "connect",
     "construct",
@@ -90,7 +89,7 @@ __all__ = [
     "prune",
     "prune_channels",
     "same_function",
-    "save_certificate",
+    "save_proof",
     "savings",
     "segments",
     "slice_network",

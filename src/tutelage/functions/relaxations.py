@@ -12,11 +12,10 @@ steeper than 1, and on [low, high] with the kink inside
 - :math:`\sigma(f) - \sigma(g) = z\,(f - g)` for some z in :math:`[\ell, 1]`, which is what keeps bounds on two nearly
   equal networks tight.
 
-Written three times, and nowhere else: for arrays of numpy and torch, for one number in compiled loops, and in fractions
-for the checker of stored proofs. A test holds the first two to the third.
+Written twice, and nowhere else but in the checker of proofs, which shares nothing with the library: for arrays of numpy
+and torch, and for one number in compiled loops. A test holds both to fractions.
 """
 
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,16 +104,6 @@ def line(low: float, high: float, left: float) -> tuple[float, float]:
         return left, 0.0
     slope = min(1.0, max(left, (high - left * low) / (high - low)))
     return slope, max((left - slope) * low, (1 - slope) * high) * _ROOM + UNDERFLOW
-
-
-def exact_line(low: Fraction, high: Fraction, left: Fraction) -> tuple[Fraction, Fraction]:
-    """The line above without rounding; its slope has 53 bits, which keeps numbers short and is as good as any."""
-    if low >= 0 or left == 1:
-        return Fraction(1), Fraction(0)
-    if high <= 0:
-        return left, Fraction(0)
-    slope = min(max(Fraction(float((high - left * low) / (high - low))), left), Fraction(1))
-    return slope, max((left - slope) * low, (1 - slope) * high)
 
 
 def difference_image(f: Ends, d: Ends, left_f: float, left_g: float) -> Ends:
