@@ -135,6 +135,15 @@ def test_an_answer_without_boxes_is_cut_where_the_checker_needs_it(files, tmp_pa
     assert verified(tmp_path / "proof.json", *paths)[0]
 
 
+def test_boxes_are_kept_where_they_are_the_proof_alone():
+    """Of a division that another strategy ended, or the time, boxes are missing."""
+    first, second, where = single((2, 9, 9, 1), 1), single((2, 9, 9, 1), 2), box(-1, 1, dimension=2)
+    found = difference_bound(first, second, where, 1.01 * difference_bound(first, second, where).difference, seconds=0,
+                             keep=True)  # fmt: skip
+    assert found.verdict == "not decided"
+    assert found.leaves is None
+
+
 def test_what_has_no_proof_is_an_error_and_no_file(files, tmp_path):
     first, where = single((2, 6, 5, 1), 1), box(-1, 1, dimension=2)
     second = near(first, 0.02)

@@ -206,7 +206,7 @@ class Dividing:
             self._step()
         proved = not len(self.frontier)
         at_most = self.closed if proved else np.maximum(self.closed, self.frontier.bounds())
-        parts = self.leaves
+        parts = self.leaves if proved else []
         kept = (np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts])) if parts else None
         return Division(proved, torch.from_numpy(at_most), self.boxes, kept)
 

@@ -24,7 +24,10 @@ from tutelage.functions.layers.placing import placed
 
 _BATCH = 64  # parts that are bounded at a time
 _SURE = 1e-12  # share of a limit that a bound has to stay below it: sums in another order must not exceed it
-_INPUTS = 24  # sides that are not flat, beyond which cutting a box gets nowhere
+_INPUTS, _FEW = (
+    24,
+    500,
+)  # sides that are not flat, beyond which cutting a box hardly helps, and parts tried all the same
 
 Tree = list[Any]
 """Empty for a part as it is, or the side that is halved and the trees of both halves."""
@@ -173,12 +176,17 @@ def _tree(low: np.ndarray, high: np.ndarray, lows: np.ndarray, highs: np.ndarray
     waiting = [(root, low, high, np.arange(len(lows)))]
     while waiting:
         node, a, b, inside = waiting.pop()
-        if len(inside) == 1:
+        if len(inside) <= 1:  # where boxes are missing, bounds will tell
             continue
         # Any side whose middle cuts none of the boxes in two will do, whichever was cut first.
         middle = 0.5 * a + 0.5 * b
         below = highs[inside] <= middle
-        side = int(((below | (lows[inside] >= middle)).all(0) & (a < b)).argmax())
+        clean = (below | (lows[inside] >= middle)).all(0) & (a < b)
+        if not clean.any():
+            raise TutelageError(
+                "the boxes of the answer do not come from halving its domain: ask difference_bound for it"
+            )
+        side = int(clean.argmax())
         left, right = b.copy(), a.copy()
         left[side] = right[side] = middle[side]
         node[:] = [side, [], []]
@@ -197,7 +205,7 @@ def _finished(
     """Cut parts that the bounds of the checker leave open, until none is left."""
     sure = -_SURE * max((m for m in claim.get("at_most", ()) if m is not None), default=0.0)
     leaves: list[tuple[Tree, np.ndarray, np.ndarray]] = []
-    waiting = [(tree, low, high)]
+    waiting, count = [(tree, low, high)], 0
     # Invariant: every part of the tree is proved, among the leaves, or below an entry that waits.
     while waiting or leaves:
         while waiting and len(leaves) < _BATCH:
@@ -212,16 +220,15 @@ def _finished(
         with np.errstate(all="ignore"):
             form = verifying.outputs(pair, lows, highs)
             proved = verifying.missing(claim, form) <= sure
-        free = (highs > lows).any(0)
+        free, count = (highs > lows).any(0), count + len(leaves)
         scores = np.zeros_like(lows)
         scores[:, free] = np.abs(form.z[:, :, : int(free.sum())]).sum(1)
         for (node, a, b), score, good in zip(leaves, scores, proved, strict=True):
             if not good:
-                if free.sum() > _INPUTS or deadline.passed or not np.isfinite(score).all() or not score.any():
-                    raise TutelageError(
-                        "no proof that can be checked was found: the bounds of the checker leave the claim open on a "
-                        f"part of the box{', and the time is over' if deadline.passed else ''}"
-                    )
+                stuck = (free.sum() > _INPUTS and count > _FEW) or not np.isfinite(score).all() or not score.any()
+                if stuck or deadline.passed:
+                    over = ", and the time is over" if deadline.passed else ""
+                    raise TutelageError(f"the bounds of the checker leave the claim open on a part of the box{over}")
                 node[:] = [int(score.argmax()), [], []]
                 waiting.append((node, a, b))
         leaves = []
