@@ -15,8 +15,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.layers.collapsing import Layer
@@ -165,13 +164,15 @@ def _partners(f: np.ndarray, g: np.ndarray, scaling: bool) -> list[tuple[int, in
     if not scaling:
         return [
             (i, j, 1.0)
-            for i, j in zip(*map(np.ndarray.tolist, linear_sum_assignment(in_f + in_g - 2 * product)), strict=True)
+            for i, j in zip(
+                *map(np.ndarray.tolist, scipy.optimize.linear_sum_assignment(in_f + in_g - 2 * product)), strict=True
+            )
         ]
     # A negative multiple is another unit, since a relu passes positive factors alone.
     product = product.clip(0)
     best = np.divide(product, in_g, out=np.zeros_like(product), where=in_g > 0)
     left = in_f - best * product
-    beside, moved = linear_sum_assignment(left)
+    beside, moved = scipy.optimize.linear_sum_assignment(left)
     chosen = best[beside, moved]
     good = (left[beside, moved] <= _CLOSER * in_f[beside, 0]) & (chosen > _FACTORS[0]) & (chosen < _FACTORS[1])
     return list(zip(beside.tolist(), moved.tolist(), np.where(good, chosen, 1.0).tolist(), strict=True))
@@ -184,7 +185,7 @@ def _groups(f: np.ndarray, g: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]
         np.divide(x, n[:, None], out=np.zeros_like(x), where=n[:, None] > 0)
         for x, n in zip((f, g), lengths, strict=True)
     )
-    _, label = connected_components(
+    _, label = scipy.sparse.csgraph.connected_components(
         np.block([[np.zeros((len(f), len(f))), a @ b.T >= _NEAR], [b @ a.T >= _NEAR, np.zeros((len(g), len(g)))]])
     )
     groups = []
