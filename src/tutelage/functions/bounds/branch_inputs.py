@@ -229,7 +229,8 @@ class Dividing:
         if done.all():
             return
         lows, highs, sizes, values, scores = (a[~done] for a in (lows, highs, sizes, values, scores))
-        hunt.look(torch.from_numpy(0.5 * lows + 0.5 * highs))
+        middles, halves = torch.from_numpy(0.5 * lows + 0.5 * highs), torch.from_numpy(0.5 * highs - 0.5 * lows)
+        hunt.climb(middles, hunt.look(middles), halves)
         # All boxes of a step are cut, or none: a box too small to be cut goes back, so that the cover stays whole.
         if not self.bound.split or not _cut(frontier, lows, highs, sizes, values, scores):
             frontier.add(lows, highs, sizes, values)
