@@ -120,10 +120,10 @@ def identity(n: int) -> StoredLayer:
     return StoredLayer(np.eye(n, n + 1), np.zeros((n, n + 1)))
 
 
-def read_network(path: str | Path) -> list[StoredLayer]:
-    """The layers of an ONNX file of dense layers and relus; all but the last have a relu."""
+def read_network(path: str | Path, data: bytes | None = None) -> list[StoredLayer]:
+    """The layers of an ONNX file of dense layers and relus, or of its content; all but the last have a relu."""
     try:
-        graph = fields(fields(Path(path).read_bytes())[7][0])
+        graph = fields(fields(Path(path).read_bytes() if data is None else data)[7][0])
         known: dict[str, Any] = {fields(t)[8][0].decode(): tensor(t) for t in graph.get(5, [])}
         (given,), (output,) = [i for i in map(fields, graph[11]) if i[1][0].decode() not in known], graph[12]
         dims = fields(fields(fields(given[2][0])[1][0])[2][0]).get(1, [])

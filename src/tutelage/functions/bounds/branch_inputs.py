@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -162,12 +163,13 @@ class Bounder:
 class Dividing:
     """The proof of a claim about two networks on a domain, box by box; it can be stopped and gone on with.
 
-    limit: when even a batch under way ends; ``until`` may stop it earlier, between two batches.
+    limit: when even a batch under way ends; ``until`` may stop it earlier, between two batches. bound: what bounds
+    boxes; default: a :class:`Bounder` of the pair.
     """
 
     def __init__(
         self,
-        pair: Pair,
+        pair: Pair | None,
         question: Question,
         hunt: Hunt,
         *,
@@ -176,11 +178,15 @@ class Dividing:
         keep: bool = False,
         on_progress: OnClosing | None = None,
         limit: Deadline = NEVER,
+        bound: Any = None,
     ) -> None:
         self.hunt, self.keep, self.tell, self.limit = hunt, keep, on_progress, limit
         low, high = hunt.low.numpy(), hunt.high.numpy()
-        outputs = int(pair.widths[-1])
-        self.bound = Bounder(pair, question, int((high > low).sum()), threads, device)
+        outputs = len(question.limits)
+        if bound is None:
+            assert pair is not None
+            bound = Bounder(pair, question, int((high > low).sum()), threads, device)
+        self.bound = bound
         self.frontier = Frontier(len(low), outputs)
         self.frontier.add(low[None], high[None], np.full((1, outputs), np.inf), np.array([np.inf]))
         self.closed, self.boxes, self.batch = np.zeros(outputs), 0, _FIRST * self.bound.threads

@@ -226,8 +226,10 @@ class Hunt:
 
         step: [N, d], half the sides of the boxes.
         """
-        top = value.topk(min(_FROM_BOXES, len(value))).indices if not self.refuted else []
-        if len(top) and value[top].isfinite().any() and not self.question.follow:
+        if self.refuted or self.question.follow:
+            return
+        top = value.topk(min(_FROM_BOXES, len(value))).indices
+        if value[top].isfinite().any():
             ascent(
                 points[top], value[top], step[top], _SHORT, self.look, self.slope, self._clamped, lambda: self.refuted
             )
