@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.functions.exact_forms import exact_line
 
 import tutelage as tt
 from tutelage.functions.bounds.ranges import affine
@@ -18,7 +19,6 @@ from tutelage.functions.relaxations import (
     apart,
     difference_image,
     difference_line,
-    exact_line,
     image,
     line,
     lines,

@@ -25,6 +25,7 @@ SMOOTH = {
     "softplus": torch.nn.functional.softplus,
     "gelu": torch.nn.functional.gelu,
     "silu": torch.nn.functional.silu,
+    "hard-swish": torch.nn.functional.hardswish,
     "squared-relu": lambda u: torch.relu(u) ** 2,
 }
 

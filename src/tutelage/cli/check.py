@@ -28,6 +28,7 @@ from tutelage.cli.options import (
 )
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import closing_shown
+from tutelage.cli.verify import Proof, check_proof_option, written
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
@@ -66,6 +67,7 @@ def check(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    proof: Proof = None,
     as_json: Json = False,
 ) -> None:
     """Check an exported, quantised, fused or pruned network against the original.
@@ -74,26 +76,34 @@ def check(
     at the input that is printed; 3: not decided; 2: bad input; 70: an internal error.
     """
     from tutelage.functions import check_export
+    from tutelage.functions.comparing.exports import export_domain
     from tutelage.functions.report import check_page
     from tutelage.networks import read_any_network
 
     if report is not None and report.suffix not in (".json", ".html"):
         raise TutelageError(f"--report must end in .json or .html, got {report.name}")
+    check_proof_option(proof, original, exported)
     limit = Deadline.of_command(seconds)
     read = partial(read_any_network, logits=logits, quantised_activations=quantised)
     first, second = read_networks(read, (original, exported), activation, slope)
     points = None if data is None else read_points(data)
     with closing_shown(as_json) as tell:
-        result = check_export(first, second, box, points, tolerance=tolerance, seconds=limit, on_progress=tell)
+        result = check_export(
+            first, second, box, points, tolerance=tolerance, seconds=limit, keep=proof is not None, on_progress=tell
+        )
+    where = export_domain(first.inputs, box, points)
+    lines, data_of_proof = written(
+        proof, result.closeness, (original, exported), where, limit, epsilon=[tolerance] * first.outputs
+    )
     record = _data(result, {"original": (original, first), "exported": (exported, second)})
     if report is not None:
         page = json.dumps(record, indent=1) if report.suffix == ".json" else check_page(record, _words(result))
         write_atomically(report, page)
     if as_json:
-        print(json.dumps(record))
+        print(json.dumps(record | data_of_proof))
     else:
         console = Console()
-        for line in _words(result):
+        for line in _words(result) + lines:
             console.print(line, soft_wrap=True, highlight=False, markup=False)
     codes = {"passes": PASSES, "fails": FAILS}
     raise typer.Exit(codes.get(result.verdict, NOT_DECIDED))

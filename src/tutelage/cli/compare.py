@@ -28,6 +28,7 @@ from tutelage.cli.options import (
 )
 from tutelage.cli.progress import share_shown
 from tutelage.cli.questions import Asked, ask, from_property, outputs_at_witness
+from tutelage.cli.verify import Proof, check_proof_option, written
 from tutelage.cli.vnncomp import answer
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
@@ -132,6 +133,7 @@ def compare(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
+    proof: Proof = None,
     vnncomp: Annotated[
         bool,
         typer.Option(
@@ -153,6 +155,7 @@ def compare(
     from tutelage.networks import Network, SparseNetwork, read_any_network
 
     pick_device(device)
+    check_proof_option(proof, a, b)
     read = partial(read_any_network, logits=logits or top_1, quantised_activations=quantised)
     networks = read_networks(read, (a, b), activation, slope)
     first = _member(networks[0], a, member_a, "--member-a")
@@ -162,14 +165,14 @@ def compare(
         raise TutelageError("networks with sparse layers cannot be drawn: leave --slice out")
     vnnlib = on is not None and on.name.endswith((".vnnlib", ".vnnlib.gz"))
     if vnncomp:
-        if not vnnlib or on is None or as_json or epsilon is not None or box is not None or bound or top_1:
+        if not vnnlib or on is None or as_json or epsilon is not None or box is not None or bound or top_1 or proof:
             raise TutelageError("--vnncomp answers the VNN-LIB file of --on, and takes no other question or domain")
         answer(on, (a, b), (first, second), Deadline.of_command(seconds), device)
     domain = _domain(first.inputs, box, None if vnnlib else on)
     if on is not None and vnnlib:
         domain, epsilon = from_property(on, domain, epsilon, first)
     limit = Deadline.of_command(seconds)
-    asked = Asked(epsilon, output, top_1, margin, around, radius, bound, limit, device)
+    asked = Asked(epsilon, output, top_1, margin, around, radius, bound, limit, device, proof, (a, b))
     if asked.anything:
         without_question = {"--tolerance": tolerance, "--slice": picture, "--report": page}
         asked.refuse([option for option, given in without_question.items() if given is not None])
@@ -191,11 +194,12 @@ def compare(
         drawn = _slice("png", *dense, domain, comparison.witness) if dense and first.inputs > 1 else None
         words, data = _words(comparison), _data(comparison)
         write_atomically(page, comparison_page((a.name, b.name), words, data, drawn))
+    lines, data = written(proof, comparison, (a, b), domain, limit)
     if as_json:
-        print(json.dumps(_data(comparison, picture, page)))
+        print(json.dumps(_data(comparison, picture, page) | data))
     else:
         console = Console()
-        for line in _words(comparison, picture, page):
+        for line in _words(comparison, picture, page) + lines:
             console.print(line, soft_wrap=True, highlight=False, markup=False)
     raise typer.Exit(SAME if comparison.same else DIFFERENT if comparison.verdict == "different" else NOT_DECIDED)
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "certify": ("certify:certify", "Check every condition of a theorem on trained networks, and its conclusion."),
     "compare": ("compare:compare", "Decide whether two networks are the same function."),
     "check": ("check:check", "Check an exported, quantised or pruned network against the original."),
+    "verify": ("verify:verify", "Check a proof that compare or check wrote."),
     "prune": ("prune:prune", "Remove units without changing the function, with a proof."),
     "match": ("match:match", "Match the units of two networks and measure the line between them."),
     "connect": ("connect:connect", "Build a path of low loss between two networks and measure it."),

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import closing_shown
+from tutelage.cli.verify import written
 from tutelage.deadline import NEVER, Deadline
 from tutelage.errors import TutelageError
 
@@ -41,6 +42,8 @@ class Asked:
     bound: bool = False
     limit: Deadline = NEVER
     device: str = "cpu"
+    proof: Path | None = None
+    files: tuple[Path, Path] | None = None
 
     @property
     def anything(self) -> bool:
@@ -55,6 +58,8 @@ class Asked:
             raise TutelageError("--output chooses one output, and --top-1 is about all of them: give one of both")
         if (self.around is None) != (self.radius is None):
             raise TutelageError("--around and --radius belong together: give both")
+        if self.proof is not None and self.radius is not None and "," in self.radius:
+            raise TutelageError("--proof is about one box, and --radius gives several: ask about one of them")
         if self.bound and (self.top_1 or self.epsilon is not None):
             other = "--top-1" if self.top_1 else "--epsilon"
             raise TutelageError(f"--bound and {other} are two questions: ask one of them")
@@ -162,10 +167,11 @@ def ask(first: AnyNetwork, second: AnyNetwork, asked: Asked, domain: Domain | No
             limit = asked.limit.share(1 / (len(asked_of) - number))  # what one domain leaves over, the next ones get
             closeness = _answered(first, second, asked, where, limit, tell)
         answers.append(closeness)
+        lines, data = _proved(closeness, asked, where, limit)
         if as_json:
-            print(json.dumps({"label": label.strip(" :"), **_data(closeness, asked.output)}))
+            print(json.dumps({"label": label.strip(" :"), **_data(closeness, asked.output), **data}))
         else:
-            for line in _words(label, closeness, asked):
+            for line in _words(label, closeness, asked) + lines:
                 console.print(line, soft_wrap=True, highlight=False, markup=False)
     verdicts = {a.verdict for a in answers}
     code = VIOLATED if "violated" in verdicts else NOT_DECIDED if "not decided" in verdicts else HOLDS
@@ -179,14 +185,30 @@ def _answered(
 
     from tutelage.functions import difference_bound, top_class_agreement
 
-    common: dict[str, Any] = {"seconds": limit, "on_progress": tell, "device": asked.device}
+    common: dict[str, Any] = {"seconds": limit, "on_progress": tell, "device": asked.device, "keep": bool(asked.proof)}
     if asked.top_1:
         return top_class_agreement(first, second, domain, asked.margin or 0.0, **common)
     if asked.epsilon is None:
         return difference_bound(first, second, domain, None, output=asked.output, **common)
-    given = numbers(asked.epsilon, "--epsilon")
+    given = _epsilon(asked)
     epsilon = given[0] if len(given) == 1 else torch.tensor(given, dtype=torch.float64)
     return difference_bound(first, second, domain, epsilon, output=asked.output, **common)
+
+
+def _epsilon(asked: Asked) -> list[float]:
+    """The numbers of --epsilon; none without it."""
+    return [] if asked.epsilon is None else numbers(asked.epsilon, "--epsilon")
+
+
+def _proved(closeness: Answer, asked: Asked, domain: Domain, limit: Deadline) -> tuple[list[str], dict[str, Any]]:
+    """Write the proof of an answer where one is wanted: lines about it, and the same as JSON."""
+    if asked.files is None:
+        return [], {}
+    count, given = len(closeness.at_most), _epsilon(asked)
+    limits = given * count if len(given) == 1 else given or closeness.at_most.tolist()
+    epsilon = [limits[k] if asked.output in (None, k) else math.inf for k in range(count)]
+    claim: dict[str, Any] = {"margin": asked.margin or 0.0} if asked.top_1 else {"epsilon": epsilon}
+    return written(asked.proof, closeness, asked.files, domain, limit, **claim)
 
 
 def _words(label: str, closeness: Answer, asked: Asked) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tutelage.functions.comparing.vnnlib import Property
 
 SAT, UNSAT, NOT_DECIDED = 1, 0, 3
+_SEARCH = 10.0  # seconds of a search before a proof, or a third of that where the limit is short
 
 
 def answer(
@@ -57,10 +58,15 @@ def answer(
 def _apart(
     question: Property, networks: tuple[AnyNetwork, AnyNetwork], runs: tuple[Run, Run], limit: Deadline
 ) -> NoReturn:
-    """Two networks at inputs of their own: a search, which cannot show that there is no counterexample."""
+    """Two networks at inputs of their own: a search, then a proof, then the search goes on."""
     from tutelage.functions.comparing.counterexamples import inputs_apart
+    from tutelage.functions.comparing.ordered import proved_apart
 
-    for inputs in inputs_apart(question, networks, deadline=limit):
+    for inputs in inputs_apart(question, networks, deadline=limit.within(_SEARCH).share(0.3)):
+        _print_if_real(question, inputs, runs)
+    if proved_apart(question, networks, limit.share(0.7)):
+        _end("unsat", UNSAT)
+    for inputs in inputs_apart(question, networks, seed=1, deadline=limit):
         _print_if_real(question, inputs, runs)
     _end("timeout" if limit.passed else "unknown", NOT_DECIDED)
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 import torch
-from scipy.optimize import linprog
 from torch import Tensor
 
 from tutelage import draws
@@ -231,7 +231,9 @@ def _deepest(normals: Tensor, offsets: Tensor, at_most: float | None) -> tuple[T
     """A point that meets all constraints with the most to spare, and how much that is, negative when none does."""
     rows = torch.cat([normals, torch.ones_like(offsets)[:, None]], 1).numpy()
     goal = np.append(np.zeros(normals.shape[1]), -1.0)
-    solution = linprog(goal, rows, offsets.numpy(), bounds=[(None, None)] * normals.shape[1] + [(None, at_most)])
+    solution = scipy.optimize.linprog(
+        goal, rows, offsets.numpy(), bounds=[(None, None)] * normals.shape[1] + [(None, at_most)]
+    )
     if solution.x is None:
         raise TutelageError(f"no point well inside the polytope was found: {solution.message}")
     return torch.from_numpy(solution.x[:-1]), solution.x[-1]
@@ -239,7 +241,7 @@ def _deepest(normals: Tensor, offsets: Tensor, at_most: float | None) -> tuple[T
 
 def _support(normals: Tensor, offsets: Tensor, direction: Tensor) -> Tensor:
     """The largest value of direction . x over a polytope that is not empty."""
-    solution = linprog(-direction.numpy(), normals.numpy(), offsets.numpy(), bounds=(None, None))
+    solution = scipy.optimize.linprog(-direction.numpy(), normals.numpy(), offsets.numpy(), bounds=(None, None))
     if solution.x is None:
         raise TutelageError("the polytope is unbounded: add constraints until it is bounded")
     return torch.from_numpy(solution.x) @ direction

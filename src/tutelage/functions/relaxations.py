@@ -12,16 +12,18 @@ steeper than 1, and on [low, high] with the kink inside
 - :math:`\sigma(f) - \sigma(g) = z\,(f - g)` for some z in :math:`[\ell, 1]`, which is what keeps bounds on two nearly
   equal networks tight.
 
-Written three times, and nowhere else: for arrays of numpy and torch, for one number in compiled loops, and in fractions
-for the checker of stored proofs. A test holds the first two to the third.
+Written twice, and nowhere else but in the checker of proofs, which shares nothing with the library: for arrays of numpy
+and torch, and for one number in compiled loops. A test holds both to fractions.
 """
 
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numba import njit
+from scipy import special
 from torch import Tensor
 
 from tutelage.compiling import OPTIONS
@@ -33,6 +35,8 @@ Interval = tuple[Tensor, Tensor]
 """Lower and upper bounds."""
 Ends = tuple[Any, Any]
 """The same in numpy or torch."""
+_GRID = 32  # parts of an interval on which a curved unit is bounded: the room that is left is a thousandth of its bend
+_LIBM = 16 * EPS  # relative error of exp, erf and what is made of them; the libraries promise one to four roundings
 _ROOM = 1 + 8 * EPS  # for the rounding of an offset: two products, a difference each, and their maximum
 
 
@@ -107,16 +111,6 @@ def line(low: float, high: float, left: float) -> tuple[float, float]:
     return slope, max((left - slope) * low, (1 - slope) * high) * _ROOM + UNDERFLOW
 
 
-def exact_line(low: Fraction, high: Fraction, left: Fraction) -> tuple[Fraction, Fraction]:
-    """The line above without rounding; its slope has 53 bits, which keeps numbers short and is as good as any."""
-    if low >= 0 or left == 1:
-        return Fraction(1), Fraction(0)
-    if high <= 0:
-        return left, Fraction(0)
-    slope = min(max(Fraction(float((high - left * low) / (high - low))), left), Fraction(1))
-    return slope, max((left - slope) * low, (1 - slope) * high)
-
-
 def difference_image(f: Ends, d: Ends, left_f: float, left_g: float) -> Ends:
     """The range of sigma(f) - sigma(f - d) for f and d in intervals, rounded outwards: arrays of numpy.
 
@@ -164,6 +158,87 @@ def mean_slope(most: Any, left: Any) -> tuple[Any, Any]:
     """m and the noise such that z d is within m d +- noise for z in [left, 1] and a size of d of at most ``most``."""
     middle = 0.5 * (1 + left)
     return middle, max(1 - middle, middle - left) * most * _ROOM + UNDERFLOW
+
+
+@dataclass(frozen=True)
+class CurvedUnit:
+    r"""A unit with a derivative between kinks: its value and derivative at numbers of float64, and what bounds it.
+
+    curvature: the largest size of its second derivative; breaks: where that or the derivative jumps; least, most: the
+    ends of its derivative. Values are a few roundings off at most, :data:`_LIBM` with room.
+
+    Between two neighbouring points at a distance h a function with a second derivative of at most c differs from the
+    chord by at most :math:`c h^2 / 8`, so that a grid with all breaks among its points bounds it.
+    """
+
+    value: Callable[[np.ndarray], np.ndarray]
+    slope: Callable[[np.ndarray], np.ndarray]
+    curvature: float
+    least: float
+    most: float
+    breaks: tuple[float, ...] = ()
+
+    def line(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """s, m and h with sigma(u) within s u + m +- h for u between low and high: any shape."""
+        x, width = self._grid(low, high)
+        value = self.value(x)
+        s = (value[..., _GRID] - value[..., 0]) / np.where(width > 0, width, 1.0)
+        s = np.clip(np.where(width > 0, s, self.slope(low)), self.least, self.most)
+        rest = value - s[..., None] * x
+        size = np.abs(value).max(-1) + np.abs(s) * np.maximum(np.abs(low), np.abs(high))
+        room = self.curvature * np.square(width / _GRID) / 8 * (1 + 1e-9) + _LIBM * size + UNDERFLOW
+        least, most = rest.min(-1), rest.max(-1)
+        return s, 0.5 * (least + most), 0.5 * (most - least) + room
+
+    def slopes(self, low: np.ndarray, high: np.ndarray) -> Ends:
+        """The range of the derivative between low and high."""
+        x, width = self._grid(low, high)
+        slope = self.slope(x)
+        room = self.curvature * width / _GRID / 2 * (1 + 1e-9) + 4 * _LIBM
+        return np.maximum(slope.min(-1) - room, self.least), np.minimum(slope.max(-1) + room, self.most)
+
+    def _grid(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Points [..., m] from low to high, the breaks between with a neighbour on both sides, and the width."""
+        width = high - low
+        x = low[..., None] + width[..., None] * np.linspace(0, 1, _GRID + 1)
+        near = [np.nextafter(b, side) for b in self.breaks for side in (-np.inf, b, np.inf)]
+        more = np.broadcast_to(np.array(near), (*low.shape, len(near)))
+        x = np.concatenate([x, more], -1)
+        x = np.clip(x, low[..., None], high[..., None])
+        x[..., _GRID] = high
+        return x, width * (1 + 4 * EPS)
+
+
+def _tanh(u: np.ndarray) -> np.ndarray:
+    return 1 - np.square(np.tanh(u))
+
+
+def _sigmoid(u: np.ndarray) -> np.ndarray:
+    return special.expit(u) * special.expit(-u)
+
+
+def _gelu(u: np.ndarray) -> np.ndarray:
+    return special.ndtr(u) + u * np.exp(-u * u / 2) / np.sqrt(2 * np.pi)
+
+
+def _silu(u: np.ndarray) -> np.ndarray:
+    return special.expit(u) * (1 + u * special.expit(-u))
+
+
+def _hard_swish(u: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(u) < 3, (2 * u + 3) / 6, np.where(u > 0, 1.0, 0.0))
+
+
+CURVED = {
+    "tanh": CurvedUnit(np.tanh, _tanh, 0.7699, 0.0, 1.0),  # 4 / (3 sqrt 3)
+    "sigmoid": CurvedUnit(special.expit, _sigmoid, 0.0963, 0.0, 0.25),  # 1 / (6 sqrt 3)
+    "softplus": CurvedUnit(lambda u: np.logaddexp(0.0, u), special.expit, 0.25, 0.0, 1.0),
+    # (2 - u^2) phi(u) is largest at 0, where it is 2 phi(0); the derivative is extreme at u = +- sqrt 2.
+    "gelu": CurvedUnit(lambda u: u * special.ndtr(u), _gelu, 0.7979, -0.1291, 1.1291),
+    "silu": CurvedUnit(lambda u: u * special.expit(u), _silu, 0.5, -0.0999, 1.0999),
+    "hard-swish": CurvedUnit(lambda u: u * np.clip(u + 3, 0, 6) / 6, _hard_swish, 1 / 3, -0.5, 1.5, (-3.0, 3.0)),
+}
+"""Units that bend everywhere, by the names of activations, one entry each; nothing else depends on which they are."""
 
 
 def _library(array: Any) -> Any:

@@ -98,6 +98,11 @@ def _silu(u: Tensor, slope: float) -> tuple[Tensor, Tensor]:
     return u * s, s * (1 + u * (1 - s))
 
 
+def _hard_swish(u: Tensor, slope: float) -> tuple[Tensor, Tensor]:
+    inner = u.abs() < 3
+    return u * (u + 3).clamp(0, 6) / 6, torch.where(inner, (2 * u + 3) / 6, (u > 0).to(u))
+
+
 def _squared_relu(u: Tensor, slope: float) -> tuple[Tensor, Tensor]:
     f = u.relu()
     return f * f, 2 * f
@@ -126,6 +131,7 @@ _SMOOTH: dict[str, Both] = {
     "softplus": _softplus,
     "gelu": _gelu,
     "silu": _silu,
+    "hard-swish": _hard_swish,
     "squared-relu": _squared_relu,
 } | {f"hermite-{order}": _hermite(order) for order in range(1, 7)}
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.networks.activations import SLOPE
 from tutelage.networks.boundary import reader
+from tutelage.networks.curved_files import load_curved
 from tutelage.networks.files import load
 from tutelage.networks.graphs.onnx_graph import external_files
 from tutelage.networks.graphs.sparse import SparseNetwork
@@ -45,7 +46,7 @@ def read_network(
     """
     path = Path(path)
     if path.suffix.lower() == ".onnx":
-        return _as_told(load_onnx(path, logits), path, activation, slope)
+        return _as_told(load_curved(path) or load_onnx(path, logits), path, activation, slope)
     if path.suffix.lower() == ".nnet":
         return _as_told(load_nnet(path), path, activation, slope)
     if path.suffix.lower() in PICKLES:
@@ -158,6 +159,8 @@ def read_any_network(
     """
     if Path(path).suffix.lower() != ".onnx":
         return read_network(path, activation, slope, logits=logits)
+    if (curved := load_curved(path)) is not None:
+        return _as_told(curved, Path(path), activation, slope)
     network = load_sparse(path, logits, quantised_activations)
     _check_told(Path(path), network.activation, network.left, activation, slope)
     return network.to_network() if network.dense else network

@@ -15,6 +15,7 @@ _SMOOTH: dict[str, type[nn.Module]] = {
     "softplus": nn.Softplus,
     "gelu": nn.GELU,
     "silu": nn.SiLU,
+    "hard-swish": nn.Hardswish,
 }
 
 
@@ -29,7 +30,7 @@ def from_module(*modules: nn.Sequential) -> Network:
     ----------
     *modules
         One module per member. Supported layers: Linear, ReLU, LeakyReLU, Tanh, Sigmoid, Softplus, GELU, SiLU,
-        BatchNorm1d right after a Linear (folded in with its running statistics), Flatten, Identity, Dropout.
+        Hardswish, BatchNorm1d right after a Linear (folded in with its running statistics), Flatten, Identity, Dropout.
 
     Returns
     -------
@@ -138,8 +139,8 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
         elif not isinstance(part, _INERT):
             raise TutelageError(
                 f"layer {place} is a {type(part).__name__}, which cannot be imported there: only Linear, ReLU, "
-                "LeakyReLU, Tanh, Sigmoid, Softplus, GELU, SiLU, BatchNorm1d after Linear, Flatten, Identity and "
-                "Dropout are supported"
+                "LeakyReLU, Tanh, Sigmoid, Softplus, GELU, SiLU, Hardswish, BatchNorm1d after Linear, Flatten, "
+                "Identity and Dropout are supported"
             )
     if not layers:
         raise TutelageError("the module has no Linear layer")

@@ -8,10 +8,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.functions.exact_forms import ends, exact_layers, output_forms
 
 from tutelage.functions import difference_bound
 from tutelage.functions.layers.pairs import joined
-from tutelage.functions.proofs.exact_forms import ends, exact_layers, output_forms
 from tutelage.functions.rounding import exact_outputs
 from tutelage.networks import Network
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.functions.exact_forms import ends, exact_layers, output_forms
 
-from tutelage.functions import box, check_certificate, difference_bound, save_certificate, top_class_agreement
+from tutelage.functions import difference_bound, top_class_agreement
 from tutelage.functions.layers.pairs import joined
-from tutelage.functions.proofs.exact_forms import ends, exact_layers, output_forms
 from tutelage.functions.rounding import exact_outputs
 from tutelage.networks import Network
 
@@ -107,16 +107,6 @@ def test_a_bound_without_a_limit_ends_at_rounding():
     found = difference_bound(first, with_split_units(first, draw), (-1, 1), seconds=60)
     assert found.holds
     assert found.at_most.max() < 1e-9
-
-
-def test_a_stored_proof_about_split_units_is_confirmed_with_fractions(tmp_path):
-    draw = torch.Generator().manual_seed(4)
-    first = random_network((2, 4, 3, 1), draw)
-    second = rounded(with_split_units(first, draw))
-    where = box(-1, 1, dimension=2)
-    found = difference_bound(first, second, where, 0.05, keep=True)
-    save_certificate(found, 0.05, tmp_path / "proof.json")
-    assert check_certificate(tmp_path / "proof.json", first, second, where.low, where.high)[0]
 
 
 def test_units_that_only_resemble_each_other_are_no_copies():

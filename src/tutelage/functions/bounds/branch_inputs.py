@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -162,12 +163,13 @@ class Bounder:
 class Dividing:
     """The proof of a claim about two networks on a domain, box by box; it can be stopped and gone on with.
 
-    limit: when even a batch under way ends; ``until`` may stop it earlier, between two batches.
+    limit: when even a batch under way ends; ``until`` may stop it earlier, between two batches. bound: what bounds
+    boxes; default: a :class:`Bounder` of the pair.
     """
 
     def __init__(
         self,
-        pair: Pair,
+        pair: Pair | None,
         question: Question,
         hunt: Hunt,
         *,
@@ -176,11 +178,15 @@ class Dividing:
         keep: bool = False,
         on_progress: OnClosing | None = None,
         limit: Deadline = NEVER,
+        bound: Any = None,
     ) -> None:
         self.hunt, self.keep, self.tell, self.limit = hunt, keep, on_progress, limit
         low, high = hunt.low.numpy(), hunt.high.numpy()
-        outputs = int(pair.widths[-1])
-        self.bound = Bounder(pair, question, int((high > low).sum()), threads, device)
+        outputs = len(question.limits)
+        if bound is None:
+            assert pair is not None
+            bound = Bounder(pair, question, int((high > low).sum()), threads, device)
+        self.bound = bound
         self.frontier = Frontier(len(low), outputs)
         self.frontier.add(low[None], high[None], np.full((1, outputs), np.inf), np.array([np.inf]))
         self.closed, self.boxes, self.batch = np.zeros(outputs), 0, _FIRST * self.bound.threads
@@ -206,7 +212,7 @@ class Dividing:
             self._step()
         proved = not len(self.frontier)
         at_most = self.closed if proved else np.maximum(self.closed, self.frontier.bounds())
-        parts = self.leaves
+        parts = self.leaves if proved else []
         kept = (np.concatenate([a for a, _ in parts]), np.concatenate([b for _, b in parts])) if parts else None
         return Division(proved, torch.from_numpy(at_most), self.boxes, kept)
 
@@ -229,7 +235,8 @@ class Dividing:
         if done.all():
             return
         lows, highs, sizes, values, scores = (a[~done] for a in (lows, highs, sizes, values, scores))
-        hunt.look(torch.from_numpy(0.5 * lows + 0.5 * highs))
+        middles, halves = torch.from_numpy(0.5 * lows + 0.5 * highs), torch.from_numpy(0.5 * highs - 0.5 * lows)
+        hunt.climb(middles, hunt.look(middles), halves)
         # All boxes of a step are cut, or none: a box too small to be cut goes back, so that the cover stays whole.
         if not self.bound.split or not _cut(frontier, lows, highs, sizes, values, scores):
             frontier.add(lows, highs, sizes, values)

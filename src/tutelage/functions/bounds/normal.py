@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import scipy
 import torch
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from tutelage.deadline import Deadline
@@ -277,7 +277,9 @@ def forms_apart(first: Form, second: Form) -> tuple[Tensor, tuple[Redundancy, ..
         # Differences are taken directly: the usual |a|^2 + |b|^2 - 2 ab loses half of the digits, and units that are
         # equal up to rounding would not be recognised.
         far, opposite = (torch.cdist(a, s * b, compute_mode="donot_use_mm_for_euclid_dist") for s in (1, -1))
-        order = torch.from_numpy(linear_sum_assignment(torch.minimum(far, opposite).nan_to_num(_FAR, _FAR).numpy())[1])
+        order = torch.from_numpy(
+            scipy.optimize.linear_sum_assignment(torch.minimum(far, opposite).nan_to_num(_FAR, _FAR).numpy())[1]
+        )
         turn = torch.zeros_like(order, dtype=torch.bool)
         turn[order] = (opposite < far).gather(1, order.unsqueeze(1)).squeeze(1)
         turned += _named(second, layer, turn, "turned")

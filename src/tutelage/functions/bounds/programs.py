@@ -12,8 +12,8 @@ from itertools import accumulate
 from typing import Literal
 
 import numpy as np
+import scipy
 import torch
-from scipy.optimize import linprog
 from torch import Tensor
 
 from tutelage.deadline import Deadline
@@ -94,7 +94,7 @@ class Program:
         ends = list(zip(self.low.tolist(), self.high.tolist(), strict=True))
         if not (np.isfinite(self.right).all() and np.isfinite(self.rows).all()):
             return side * np.inf
-        solution = linprog(cost, self.rows, self.right, bounds=ends, method="highs")
+        solution = scipy.optimize.linprog(cost, self.rows, self.right, bounds=ends, method="highs")
         if solution.status != 0:
             return side * np.inf
         # Weak duality: for any multipliers m >= 0, min c z over rows z <= right, low <= z <= high is at least the

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
 
 from tutelage.arrays import doubles
 from tutelage.deadline import Deadline
 from tutelage.devices import pick_device
 from tutelage.errors import TutelageError
-from tutelage.functions.answers import BY_FORM, Answer, OnClosing, Question, Verdict
+from tutelage.functions.answers import BY_FORM, Answer, OnClosing, Question, Verdict, held_against
 from tutelage.functions.bounds.branch_inputs import compile_bounds
 from tutelage.functions.bounds.choose import decide
 from tutelage.functions.checks import (
@@ -22,11 +23,13 @@ from tutelage.functions.checks import (
     single_pair,
     slopes,
 )
+from tutelage.functions.comparing.curved import CurvedHunt, curved, curved_pair, decide_curved
 from tutelage.functions.domain import Domain, Ends, domain_of, in_words
 from tutelage.functions.layers.sparse import SparsePair, equal, reading_errors, sparse_pair
 from tutelage.functions.search.hunt import Hunt
 from tutelage.functions.search.sparse import SparseHunt
 from tutelage.networks import Network, SparseNetwork
+from tutelage.networks.activations import find
 from tutelage.networks.adapting import adapted
 from tutelage.networks.graphs.sparse import stored_precision
 
@@ -201,6 +204,13 @@ def difference_curve(
 def _pair(first: object, second: object) -> tuple[Read, tuple[Network, Network] | SparsePair]:
     """Two networks as they were read, and in float64."""
     read = adapted(first, "first network"), adapted(second, "second network")
+    bent = curved_pair(*read)
+    if bent is not None:
+        # A batch norm is folded in with a rounding that only graphs of piecewise linear units keep.
+        for given in (first, second):
+            if isinstance(given, nn.Module) and any(isinstance(part, _NormBase) for part in given.modules()):
+                raise TutelageError("networks with batch norms and smooth units are not compared: fold the norms first")
+        return read, bent
     large = sparse_pair(*read)
     if large is not None:
         return large, large
@@ -246,6 +256,14 @@ def _answer(
         deadline = Deadline.of(seconds)
         hunt: Hunt = SparseHunt(pair, domain, question)
         alike = equal(pair)
+    elif any(map(curved, pair)):
+        deadline = Deadline.of(seconds)
+        rooms = reading_errors(*read, domain.low, domain.high)
+        if question.margin is not None and any(room.any() for room in rooms):
+            raise TutelageError("networks with merged layers and smooth units have no margin: fold the layers first")
+        question = question.with_rooms(rooms)
+        hunt = CurvedHunt(*pair, domain, question)
+        alike = pair[0].activation == pair[1].activation and equal_weights(*pair)
     else:
         compile_bounds()
         deadline = Deadline.of(seconds)
@@ -260,10 +278,17 @@ def _answer(
     else:
         if not isinstance(hunt, SparseHunt):
             hunt.glance(seed, data)
-        decided = decide(
-            pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress,
-            search=lambda: hunt.begin(seed, deadline.share(_SEARCH), data),
-        )  # fmt: skip
+
+        def search() -> None:
+            hunt.begin(seed, deadline.share(_SEARCH), data)
+
+        if isinstance(hunt, CurvedHunt):
+            decided = decide_curved(hunt, deadline, search, keep, on_progress)
+            held_against(decided[0], *hunt.gap(hunt.at))
+        else:
+            decided = decide(
+                pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress, search=search
+            )
         answer = _in_words(hunt, words, *decided, late=deadline.passed)
     return answer.completed(*read, begun)
 
@@ -271,7 +296,9 @@ def _answer(
 def equal_weights(first: Network, second: Network) -> bool:
     """Whether two networks have the same numbers in the same places, and the same activation."""
     alike = first.widths == second.widths and (first.biases is None) == (second.biases is None)
-    return alike and slopes(first) == slopes(second) and all(map(torch.equal, first.parameters, second.parameters))
+    if first.activation != second.activation or find(first.activation).gate is not None:
+        alike = alike and slopes(first) == slopes(second)
+    return alike and all(map(torch.equal, first.parameters, second.parameters))
 
 
 def _in_words(

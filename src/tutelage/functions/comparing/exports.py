@@ -88,6 +88,7 @@ def check_export(
     *,
     tolerance: float = 1e-4,
     seconds: float | Deadline = 60.0,
+    keep: bool = False,
     on_progress: OnClosing | None = None,
 ) -> ExportCheck:
     """Check an exported, quantised, fused or pruned network against the original.
@@ -105,6 +106,8 @@ def check_export(
     seconds
         Time limit of the whole check. The bound, which ends when the verdict is known, takes at most three fifths of
         it where the top class is asked about too.
+    keep
+        Keep the boxes that the bound consists of.
     on_progress
         Called with the bound, the largest difference found and the number of open parts.
 
@@ -126,11 +129,7 @@ def check_export(
     if isinstance(first, Network) and isinstance(second, Network):
         first, second = in_double(first), in_double(second)
     points = None if data is None else points_for(first, data)[0]
-    if domain is None:
-        if points is None:
-            raise TutelageError("a check needs inputs: give a domain such as (-1, 1), or data")
-        domain = box(points.amin(0), points.amax(0), flat=True)
-    domain = as_domain(domain, first.inputs, flat=True)
+    domain = export_domain(first.inputs, domain, points)
     deadline = Deadline.of(seconds)
     left_out, on_data, row, agreement = 0, None, None, None
     if points is not None:
@@ -138,8 +137,9 @@ def check_export(
     # The bound would take all of the time where it leaves the tolerance open, and nothing would be said of classes.
     limit = deadline.share(_BOUND) if first.outputs > 1 else deadline
     closeness = difference_bound(
-        read_first, read_second, domain, enough=tolerance, seconds=limit, points=points, on_progress=on_progress
-    )
+        read_first, read_second, domain, enough=tolerance, seconds=limit, keep=keep, points=points,
+        on_progress=on_progress,
+    )  # fmt: skip
     worst, outside = closeness.witness, False
     if row is not None and points is not None and on_data is not None and on_data.max() > closeness.largest.max():
         worst, outside = points[row], not domain.holds(points[row])
@@ -162,6 +162,15 @@ def check_export(
     return ExportCheck(
         tolerance, closeness, layer, on_data, agreement, same_class, worst, row, outside, exceeded, left_out
     )
+
+
+def export_domain(inputs: int, domain: Domain | Ends | None, points: Tensor | None) -> Domain:
+    """The domain of a check: as given, or the range of the data [N, d] per input."""
+    if domain is None:
+        if points is None:
+            raise TutelageError("a check needs inputs: give a domain such as (-1, 1), or data")
+        domain = box(points.amin(0), points.amax(0), flat=True)
+    return as_domain(domain, inputs, flat=True)
 
 
 def _on_data(

@@ -8,8 +8,8 @@ relation that is claimed was checked; one that is not found need not be absent. 
 
 from dataclasses import dataclass
 
+import scipy
 import torch
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from tutelage.errors import TutelageError
@@ -186,7 +186,10 @@ def _signs(a: Network, b: Network, layer: int, order: Tensor) -> Tensor:
 def _assignment(cost: Tensor) -> Tensor:
     """The pairing of smallest total cost: [S, n, n] -> int64 [S, n], the column of every row."""
     return torch.stack(
-        [torch.from_numpy(linear_sum_assignment(matrix)[1]) for matrix in cost.nan_to_num(_FAR, _FAR).numpy()]
+        [
+            torch.from_numpy(scipy.optimize.linear_sum_assignment(matrix)[1])
+            for matrix in cost.nan_to_num(_FAR, _FAR).numpy()
+        ]
     )
 
 

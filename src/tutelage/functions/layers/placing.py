@@ -15,8 +15,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.layers.collapsing import Layer
@@ -52,15 +51,22 @@ def side_by_side(
     reach: [d], the largest sizes of the inputs. Without them units are neither scaled nor grouped; nor are they where
     that brings the weights no closer.
     """
+    return placed(f, g, reach, deadline)[:2]
+
+
+def placed(
+    f: list[Layer], g: list[Layer], reach: np.ndarray | None = None, deadline: Deadline = NEVER
+) -> tuple[list[Layer], list[Layer], list[Places]]:
+    """The same with the places of every hidden layer."""
     # Scaling and grouping round the weights, which costs slack in every bound: they have to leave a tenth of the
     # squared distance at most to be worth it.
     plain = _placed(f, g, None, deadline)
-    apart = _apart(*plain)
+    apart = _apart(*plain[:2])
     same_widths = [len(layer.b) for layer in f] == [len(layer.b) for layer in g]
     if reach is None or (same_widths and apart <= _ALIKE):
         return plain
     scaled = _placed(f, g, reach, deadline)
-    return scaled if _apart(*scaled) < _CLOSER * apart else plain
+    return scaled if _apart(*scaled[:2]) < _CLOSER * apart else plain
 
 
 def _apart(f: list[Layer], g: list[Layer]) -> float:
@@ -75,12 +81,12 @@ def _apart(f: list[Layer], g: list[Layer]) -> float:
 
 def _placed(
     f: list[Layer], g: list[Layer], reach: np.ndarray | None, deadline: Deadline
-) -> tuple[list[Layer], list[Layer]]:
+) -> tuple[list[Layer], list[Layer], list[Places]]:
     """Layer by layer: the units that resemble each other, given the places below, and the weights between places."""
     below = _one_by_one(f[0].w.shape[1], g[0].w.shape[1])
     sizes = None if reach is None else (reach, reach)
     # Invariant: `below` says which units stand in the places of the layer below, so that weights can be compared.
-    new_f, new_g = list[Layer](), list[Layer]()
+    new_f, new_g, places = list[Layer](), list[Layer](), list[Places]()
     for number, (a, b) in enumerate(zip(f, g, strict=True), 1):
         deadline.check()
         here = _matched(a, b, below, reach is not None) if number < len(f) else _one_by_one(len(a.b), len(b.b))
@@ -91,8 +97,9 @@ def _placed(
                 return _placed(f, g, None, deadline)
         new_f.append(layer_f)
         new_g.append(layer_g)
+        places.append(here)
         below = here
-    return new_f, new_g
+    return new_f, new_g, places[:-1]
 
 
 def _size(layer: Layer, size: np.ndarray) -> np.ndarray:
@@ -157,13 +164,15 @@ def _partners(f: np.ndarray, g: np.ndarray, scaling: bool) -> list[tuple[int, in
     if not scaling:
         return [
             (i, j, 1.0)
-            for i, j in zip(*map(np.ndarray.tolist, linear_sum_assignment(in_f + in_g - 2 * product)), strict=True)
+            for i, j in zip(
+                *map(np.ndarray.tolist, scipy.optimize.linear_sum_assignment(in_f + in_g - 2 * product)), strict=True
+            )
         ]
     # A negative multiple is another unit, since a relu passes positive factors alone.
     product = product.clip(0)
     best = np.divide(product, in_g, out=np.zeros_like(product), where=in_g > 0)
     left = in_f - best * product
-    beside, moved = linear_sum_assignment(left)
+    beside, moved = scipy.optimize.linear_sum_assignment(left)
     chosen = best[beside, moved]
     good = (left[beside, moved] <= _CLOSER * in_f[beside, 0]) & (chosen > _FACTORS[0]) & (chosen < _FACTORS[1])
     return list(zip(beside.tolist(), moved.tolist(), np.where(good, chosen, 1.0).tolist(), strict=True))
@@ -176,7 +185,7 @@ def _groups(f: np.ndarray, g: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]
         np.divide(x, n[:, None], out=np.zeros_like(x), where=n[:, None] > 0)
         for x, n in zip((f, g), lengths, strict=True)
     )
-    _, label = connected_components(
+    _, label = scipy.sparse.csgraph.connected_components(
         np.block([[np.zeros((len(f), len(f))), a @ b.T >= _NEAR], [b @ a.T >= _NEAR, np.zeros((len(g), len(g)))]])
     )
     groups = []

@@ -1,1 +1,1 @@
-"""Stored proofs and their checker."""
+"""Proofs written for the checker in ``tutelage.verifying``, which shares nothing with what found them."""

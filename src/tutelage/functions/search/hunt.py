@@ -25,6 +25,7 @@ from tutelage.networks.forward import activate, linear
 
 _SAMPLES = 2048  # points drawn at first
 _CLIMBERS, _CLIMB = 64, 60  # points of a local ascent, and its steps
+_FROM_BOXES, _SHORT = 16, 12  # open boxes of a batch from whose middles an ascent starts, and its steps
 _WORK = 1 << 30  # products of weights that the first points may take
 _GLANCE = 64  # points of each kind that are looked at before anything is bounded
 _FIRST = 16  # points of the first batch, which is looked at within any limit
@@ -219,6 +220,19 @@ class Hunt:
             sum(Fraction(a) * v for a, v in zip(row, x, strict=True)) <= Fraction(b)
             for row, b in zip(self.domain.normals.tolist(), self.domain.offsets.tolist(), strict=True)
         )
+
+    def climb(self, points: Tensor, value: Tensor, step: Tensor) -> None:
+        """A short ascent from those of some points [N, d] with the largest excess [N]: first to corners of their boxes.
+
+        step: [N, d], half the sides of the boxes.
+        """
+        if self.refuted or self.question.follow:
+            return
+        top = value.topk(min(_FROM_BOXES, len(value))).indices
+        if value[top].isfinite().any():
+            ascent(
+                points[top], value[top], step[top], _SHORT, self.look, self.slope, self._clamped, lambda: self.refuted
+            )
 
     def begin(self, seed: int = 0, deadline: Deadline = NEVER, data: Tensor | None = None) -> None:
         """Look at given points [N, d], random ones, corners and boundaries of units, and climb, until a deadline.

@@ -1,4 +1,4 @@
-"""Zonotopes of two networks and their difference in rational arithmetic: what the checker of stored proofs computes."""
+"""Zonotopes of two networks and their difference in rational arithmetic: what bounds in floats are held against."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from itertools import count
 import numpy as np
 
 from tutelage.functions.layers.pairs import Pair, layers_of
-from tutelage.functions.relaxations import exact_line
 
 Row = list[Fraction]
 AffineForm = tuple[Fraction, dict[int, Fraction]]
@@ -42,6 +41,16 @@ def exact_layers(pair: Pair) -> Both:
 def _layer(w: np.ndarray, b: np.ndarray, slack: np.ndarray, left: float) -> ExactLayer:
     rows = [[Fraction(v) for v in row] for row in w.tolist()]
     return ExactLayer(rows, [Fraction(v) for v in b.tolist()], [Fraction(v) for v in slack.tolist()], Fraction(left))
+
+
+def exact_line(low: Fraction, high: Fraction, left: Fraction) -> tuple[Fraction, Fraction]:
+    """A line above a unit; its slope has 53 bits, which keeps numbers short and is as good as any."""
+    if low >= 0 or left == 1:
+        return Fraction(1), Fraction(0)
+    if high <= 0:
+        return left, Fraction(0)
+    slope = min(max(Fraction(float((high - left * low) / (high - low))), left), Fraction(1))
+    return slope, max((left - slope) * low, (1 - slope) * high)
 
 
 def output_forms(both: Both, low: Row, high: Row) -> tuple[list[AffineForm], list[AffineForm]]:
