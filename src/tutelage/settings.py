@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -246,6 +246,16 @@ def _sections(annotation: Any) -> Iterator[type[Settings]]:
 
 def _holds_truth(value: Any) -> bool:
     return any(isinstance(entry, bool) for entry in (value if isinstance(value, list | tuple) else (value,)))
+
+
+def section_of(annotation: Any) -> tuple[type[Settings] | None, bool]:
+    """The settings class that a setting holds, None where it holds none, and whether it may be left empty."""
+    parts = [part for part in get_args(annotation) if part is not type(None)]
+    optional = len(parts) == 1 and len(get_args(annotation)) == 2
+    inner = parts[0] if optional else annotation
+    while get_origin(inner) is Annotated:
+        inner = get_args(inner)[0]
+    return (inner if isinstance(inner, type) and issubclass(inner, Settings) else None), optional
 
 
 def first_paragraph(model: type[Settings]) -> str:

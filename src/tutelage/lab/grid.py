@@ -22,7 +22,7 @@ from tutelage.errors import TutelageError, unknown
 from tutelage.lab.loads import split
 from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.lab.yaml_file import read_table
-from tutelage.settings import Recipe, Settings, one_line
+from tutelage.settings import Recipe, Settings, one_line, section_of
 
 LIMIT = 10_000
 """The most experiments of one file, unless another limit is given."""
@@ -70,12 +70,12 @@ def settings_of(model: type[Settings] = TeacherStudent, prefix: str = "") -> Ite
     True
     """
     for name, field in model.model_fields.items():
-        dotted, inner = f"{prefix}{name}", field.annotation
+        dotted, (inner, _) = f"{prefix}{name}", section_of(field.annotation)
         yield dotted, model, name
-        if isinstance(inner, type) and issubclass(inner, Recipe):
+        if inner is not None and issubclass(inner, Recipe):
             for _, kind in sorted(inner.kinds.items()):
                 yield from settings_of(kind, f"{dotted}.")
-        elif isinstance(inner, type) and issubclass(inner, Settings):
+        elif inner is not None:
             yield from settings_of(inner, f"{dotted}.")
 
 

@@ -11,7 +11,6 @@ from torch import Tensor
 from tutelage import draws
 from tutelage.settings import Recipe
 from tutelage.training.inputs.distributions import normals
-from tutelage.training.losses import Loss
 
 
 class Noise(Recipe):
@@ -44,7 +43,7 @@ class Noise(Recipe):
         more = self.added(key, *values.shape[1:])
         return values if more is None else values + more.to(values.dtype)
 
-    def on_labels(self, labels: Tensor, key: Tensor, loss: Loss) -> Tensor:
+    def on_labels(self, labels: Tensor, key: Tensor, loss: str) -> Tensor:
         """The labels made of the noisy outputs with noise of their own: [S, N, C], keys [S] -> [S, N, C]."""
         return labels
 
@@ -84,7 +83,7 @@ class Flips(Noise):
     def added(self, key: Tensor, count: int, width: int) -> Tensor | None:
         return None
 
-    def on_labels(self, labels: Tensor, key: Tensor, loss: Loss) -> Tensor:
+    def on_labels(self, labels: Tensor, key: Tensor, loss: str) -> Tensor:
         samples, outputs = labels.shape[1:]
         unit = draws.uniforms(key, 2 * samples).view(-1, samples, 2)
         wrong = (unit[..., :1] < self.share).to(labels.device)

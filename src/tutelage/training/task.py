@@ -133,6 +133,8 @@ class Task:
         shape = (self.members, stop - start, self.batch)
         if self.training.batch == "all":
             return torch.arange(self.samples, device=self.points.device).expand(shape)
+        if self.training.curriculum:
+            return torch.stack([self._picked(step) for step in range(start, stop)], 1)
         if self.training.sampling == "replacement":
             count = (stop - start) * self.batch
             return draws.indices(self.key, count, self.samples, start * self.batch).view(shape)
@@ -143,6 +145,20 @@ class Task:
         )
         skipped = (start - epochs[0] * per_epoch) * self.batch
         return rows[:, skipped : skipped + (stop - start) * self.batch].view(shape)
+
+    def _picked(self, step: int) -> Tensor:
+        """Rows of a step as the curriculum says: int64 [S, B]."""
+        curriculum = self.training.curriculum
+        assert curriculum is not None
+        uniforms = draws.uniforms(self.key, self.batch, step * self.batch)
+        return curriculum.checked(self._course(uniforms, step / self.steps), tuple(uniforms.shape), self.samples)
+
+    @cached_property
+    def _course(self) -> Callable[[Tensor, float], Tensor]:
+        """The function of a curriculum that picks rows, made of these points and labels once."""
+        curriculum = self.training.curriculum
+        assert curriculum is not None
+        return curriculum.function(self.points, self.labels, **curriculum.options)
 
     @property
     def span(self) -> int:
