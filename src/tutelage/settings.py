@@ -204,6 +204,16 @@ def of_members(settings: Any, members: Sequence[int]) -> Any:
     return settings.model_copy(update=changed) if changed else settings
 
 
+def of_all(several: Sequence[Any], members: Sequence[int]) -> Any:
+    """Settings of stacks of so many members as those of one stack: what may differ from member to member is listed."""
+    first = several[0]
+    changed: dict[str, Any] = {name: of_all([getattr(s, name) for s in several], members) for name, _ in _inner(first)}
+    for name in per_member_names(type(first)):
+        each = [per_member(getattr(s, name), count, name) for s, count in zip(several, members, strict=True)]
+        changed[name] = tuple(value for values in each for value in values)
+    return first.model_copy(update=changed) if changed else first
+
+
 def without_members(settings: Any) -> Any:
     """The same settings with 0 for whatever may differ from member to member."""
     changed: dict[str, Any] = {name: without_members(inner) for name, inner in _inner(settings)}

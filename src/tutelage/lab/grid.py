@@ -21,7 +21,7 @@ from typing import Any
 from tutelage.errors import TutelageError, unknown
 from tutelage.lab.loads import split
 from tutelage.lab.teacher_student import TeacherStudent
-from tutelage.lab.yaml_file import read_table
+from tutelage.lab.yaml_file import read_tables
 from tutelage.settings import Recipe, Settings, one_line, section_of
 
 LIMIT = 10_000
@@ -53,11 +53,12 @@ def size(experiments: Sequence[TeacherStudent]) -> ExperimentSize:
 def read_experiment(path: str | Path, limit: int = LIMIT) -> list[TeacherStudent]:
     """The experiments of a file, in its order; more than ``limit`` raise an error, and so is whatever is wrong.
 
-    Every error is one sentence with the name of the file and of the setting.
+    A file that `tutelage reproduce` wrote holds several experiments, one after another. Every error is one
+    sentence with the name of the file and of the setting.
     """
-    values = read_table(path)
+    tables = read_tables(path)
     try:
-        return experiments_of(values, limit)
+        return [experiment for values in tables for experiment in experiments_of(values, limit)]
     except TutelageError as error:
         raise TutelageError(f"{path}: {one_line(str(error))}") from None
 

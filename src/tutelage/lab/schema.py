@@ -85,7 +85,8 @@ def _field(model: type[Settings], name: str) -> Schema:
     if inner is not None:
         out: Schema = {"$ref": f"#/$defs/{name}"} if issubclass(inner, Recipe) else _table(inner)
         if optional:  # a name alone stands for a table, and a number for a noise
-            short = [{"type": "null"}, {"type": "string"}, *([{"type": "number"}] if inner is Noise else [])]
+            numbers = [{"type": "number"}, {"type": "array", "items": {"type": "number"}}] if inner is Noise else []
+            short = [{"type": "null"}, {"type": "string"}, *numbers]
             out = {"anyOf": [out, *short], "description": field.description}
     else:
         out = dict(model.model_json_schema()["properties"][name])

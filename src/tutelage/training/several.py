@@ -99,7 +99,9 @@ def _repeated(inputs: Inputs, count: int) -> Inputs:
             return None
         return a[:1].expand(count * len(a), -1, -1) if a.stride(0) == 0 else a.repeat(count, 1, 1)
 
-    arrays = {name: again(getattr(inputs, name)) for name in ("train", "evaluate", "train_labels", "evaluate_labels")}
+    arrays: Any = {
+        name: again(getattr(inputs, name)) for name in ("train", "evaluate", "train_labels", "evaluate_labels")
+    }
     return replace(inputs, seeds=inputs.seeds * count, **arrays)
 
 
