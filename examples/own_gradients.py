@@ -29,16 +29,20 @@ def feedback_alignment(students, points, labels, step):
 @gradient
 def forward_gradient(students, points, labels, step):
     """The slope along a random direction, times the direction (Baydin et al. 2022): no pass backwards."""
-    arrays = tuple(students.parameters)
-    directions = tuple(step.normals(arrays))
-
-    def losses(*arrays):
-        moving = iter(arrays)
-        outputs = tt.networks.outputs(students.map(lambda _: next(moving)), points)
-        return (outputs - labels).square().sum(-1).mean(1) / 2
-
-    _, slopes = torch.func.jvp(losses, arrays, directions)  # [S]
-    return [slopes.view(-1, *[1] * (z.ndim - 1)) * z for z in directions]
+    arrays = students.parameters
+    ahead = step.normals(arrays)
+    x, dx = points, torch.zeros_like(points)
+    for layer in range(students.depth):
+        w, dw = arrays[layer], ahead[layer]
+        x, dx = x @ w, dx @ w + x @ dw
+        if students.biases is not None:
+            b, db = (each[students.depth + layer].unsqueeze(1) for each in (arrays, ahead))
+            x, dx = x + b, dx + db
+        if layer < students.depth - 1:
+            x, slope = value_and_derivative(students.activation, x, students.slope)
+            dx = slope * dx
+    slopes = ((x - labels) * dx).sum(-1).mean(1)  # of the loss of every member, along its direction
+    return [slopes.view(-1, *[1] * (z.ndim - 1)) * z for z in ahead]
 
 
 @gradient

@@ -12,26 +12,31 @@ from tutelage import TutelageError, draws
 from tutelage.lab import TeacherStudent
 from tutelage.lab.experiment import plain
 from tutelage.plugins import load_plugin
-from tutelage.training import GRADIENTS, Training, gradient
+from tutelage.training import CURRICULA, GRADIENTS, LOSSES, Training, gradient
 from tutelage.training.settings import Supported
 
 FILE = Path(__file__).parents[2] / "examples" / "own_gradients.py"
 RATE, STEPS = 0.05, 10
 
 
+REGISTRIES = (CURRICULA, GRADIENTS, LOSSES)
+
+
 @pytest.fixture
 def registered():
-    """Gradients of a test are gone after it."""
-    before = dict(GRADIENTS)
+    """Functions of a test are gone after it."""
+    before = [dict(registry) for registry in REGISTRIES]
     yield gradient
-    GRADIENTS.clear()
-    GRADIENTS.update(before)
+    for registry, functions in zip(REGISTRIES, before, strict=True):
+        registry.clear()
+        registry.update(functions)
 
 
 @pytest.fixture
 def shipped(registered):
-    for name in ("feedback_alignment", "forward_gradient", "perceptron"):
-        GRADIENTS.pop(name, None)  # an example that ran in this process may have registered them
+    for registry in REGISTRIES:  # an example that ran in this process may have registered some
+        for name in ("feedback_alignment", "forward_gradient", "perceptron", "huber", "short_first"):
+            registry.pop(name, None)
     return runpy.run_path(str(FILE), run_name="own_gradients_of_the_example")
 
 
@@ -90,7 +95,6 @@ LOOPS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch's own, at its first jvp
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_gradient_is_its_loop(problem, shipped, name):
     loop, options, bias = LOOPS[name]
