@@ -70,7 +70,13 @@ def load_source(source: bytes, path: str | Path) -> Plugin:
     return PLUGINS[digest]
 
 
-_CODE = {"PlantedMethod": ("method", "tutelage.planted.evaluate"), "OwnRule": ("rule", "tutelage.train")}
+_CODE = {
+    "PlantedMethod": ("method", "tutelage.planted.evaluate"),
+    "OwnRule": ("rule", "tutelage.train"),
+    "OwnGradient": ("gradient", "tutelage.train"),
+    "OwnLoss": ("loss", "tutelage.train"),
+    "OwnCurriculum": ("curriculum", "tutelage.train"),
+}
 """Classes of registered functions: what they are called, and what runs them without storing anything."""
 
 
@@ -176,6 +182,9 @@ _FURTHER = (
     ("theorem", "tutelage.certificates.registry", "THEOREMS"),
     ("method", "tutelage.planted.registry", "METHODS"),
     ("rule", "tutelage.training.rules", "RULES"),
+    ("gradient", "tutelage.training.gradients", "GRADIENTS"),
+    ("loss", "tutelage.training.losses", "LOSSES"),
+    ("curriculum", "tutelage.training.curricula", "CURRICULA"),
 )
 
 

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -204,6 +204,16 @@ def of_members(settings: Any, members: Sequence[int]) -> Any:
     return settings.model_copy(update=changed) if changed else settings
 
 
+def of_all(several: Sequence[Any], members: Sequence[int]) -> Any:
+    """Settings of stacks of so many members as those of one stack: what may differ from member to member is listed."""
+    first = several[0]
+    changed: dict[str, Any] = {name: of_all([getattr(s, name) for s in several], members) for name, _ in _inner(first)}
+    for name in per_member_names(type(first)):
+        each = [per_member(getattr(s, name), count, name) for s, count in zip(several, members, strict=True)]
+        changed[name] = tuple(value for values in each for value in values)
+    return first.model_copy(update=changed) if changed else first
+
+
 def without_members(settings: Any) -> Any:
     """The same settings with 0 for whatever may differ from member to member."""
     changed: dict[str, Any] = {name: without_members(inner) for name, inner in _inner(settings)}
@@ -246,6 +256,16 @@ def _sections(annotation: Any) -> Iterator[type[Settings]]:
 
 def _holds_truth(value: Any) -> bool:
     return any(isinstance(entry, bool) for entry in (value if isinstance(value, list | tuple) else (value,)))
+
+
+def section_of(annotation: Any) -> tuple[type[Settings] | None, bool]:
+    """The settings class that a setting holds, None where it holds none, and whether it may be left empty."""
+    parts = [part for part in get_args(annotation) if part is not type(None)]
+    optional = len(parts) == 1 and len(get_args(annotation)) == 2
+    inner = parts[0] if optional else annotation
+    while get_origin(inner) is Annotated:
+        inner = get_args(inner)[0]
+    return (inner if isinstance(inner, type) and issubclass(inner, Settings) else None), optional
 
 
 def first_paragraph(model: type[Settings]) -> str:

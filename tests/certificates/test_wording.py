@@ -30,6 +30,14 @@ def test_a_condition_that_is_not_met_says_so_with_its_numbers():
     assert third == "What to do: train longer."
 
 
+def test_a_conclusion_that_is_true_for_none_is_not_called_true():
+    missed = [c for c in ALIGNED if not c.holds]
+    _, second, _ = lines((GRADIENT,), units(missed))
+    assert second.startswith(
+        f'The conclusion "boundary is found" is not true for any of these {len(missed)} either, worst'
+    )
+
+
 def test_parts_are_counted_by_verdict_and_the_worst_is_named():
     found = lines((SMALL,), units(ALIGNED))
     assert found[0].startswith(

@@ -316,3 +316,14 @@ def test_a_thousand_mutated_files_are_experiments_or_a_sentence(tmp_path):
     counts = mutate(1000, 4, tmp_path)
     assert sum(counts.values()) == 1000
     assert set(counts) == {(how, came) for how in ("values", "text") for came in ("experiments", "text", "setting")}
+
+
+def test_a_file_that_reproduce_wrote_holds_several_experiments(values, tmp_path):
+    """One after another, as in the settings.yaml of a study; those of other kinds are not run from a file."""
+    path = tmp_path / "settings.yaml"
+    tables = [{"kind": "students", **values(seeds=count)} for count in (2, 3)]
+    path.write_text(yaml.safe_dump_all(tables, sort_keys=False))
+    assert [len(experiment.seeds) for experiment in read_experiment(path)] == [2, 3]
+    path.write_text(yaml.safe_dump_all([*tables, {"kind": "online-committee"}]))
+    with pytest.raises(TutelageError, match="'kind' of an experiment to run from a file must be students"):
+        read_experiment(path)

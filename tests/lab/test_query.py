@@ -186,5 +186,13 @@ def test_settings_are_columns_under_their_dotted_name_and_with_underscores(resul
 
 
 def test_a_name_that_no_setting_has_is_an_error_with_those_there_are(results):
-    with pytest.raises(TutelageError, match=r'"learning" not found.*: there are the settings .*training.learning_rate'):
+    sentence = r'"learning" not found.*: there are the columns .*evaluate_loss.* and the settings .*learning_rate'
+    with pytest.raises(TutelageError, match=sentence):
         query(results[0], "SELECT learning FROM members")
+
+
+def test_describe_names_every_column(results):
+    """Those of settings that do not vary and are not named too."""
+    names = {row[0] for row in rows(results[0], "DESCRIBE members")}
+    assert {"evaluate_loss", "learning_rate", "polarity", "batch", "precision"} <= names
+    assert all(rows(results[0], f'SELECT count("{name}") FROM members') for name in sorted(names)[:10])

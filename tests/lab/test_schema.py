@@ -177,3 +177,37 @@ def test_defaults_ranges_and_descriptions_come_from_the_recipes():
 
 def test_grid_and_zip_know_every_setting():
     assert set(schema()["$defs"]["lists"]["properties"]) == {dotted for dotted, _, _ in settings_of(TeacherStudent)}
+
+
+def test_every_reference_is_defined():
+    """Optional sections, such as a stopping rule, are written out like the others."""
+    met = set()
+
+    def walk(rule):
+        if isinstance(rule, dict):
+            met.update({rule["$ref"]} if isinstance(rule.get("$ref"), str) else ())
+            for value in rule.values():
+                walk(value)
+        elif isinstance(rule, list):
+            for value in rule:
+                walk(value)
+
+    walk(SCHEMA)
+    assert {"#/$defs/stop", "#/$defs/label_noise"} <= met <= {f"#/$defs/{name}" for name in SCHEMA["$defs"]}
+
+
+@pytest.mark.parametrize(
+    ("training", "taken"),
+    [
+        ({"stop": {"kind": "loss-below", "threshold": 1}}, True),
+        ({"stop": {"kind": "loss-below", "treshold": 1}}, False),
+        ({"label_noise": 0.1}, True),
+        ({"label_noise": {"kind": "flips", "share": 0.1}}, True),
+        ({"label_noise": {"kind": "flip", "share": 0.1}}, False),
+        ({"gradient": "natural"}, True),
+        ({"gradient": {"name": "natural", "options": {"damping": 0.1}}}, True),
+    ],
+)
+def test_optional_sections(training, taken):
+    rule = SCHEMA["properties"]["training"]
+    assert fits({"steps": 3, **training}, rule) == taken

@@ -62,7 +62,7 @@ def bomb(levels=10):
         ("a: 1\nb: 2\na: 3", "has 'a' twice in one table at line 3"),
         ("a: {on: 1}", "name is not text in 'a' at line 1: put quotes"),
         ("{[1, 2]: 3}", "name is not text"),
-        ("a: 1\n---\nb: 2", "expected a single document in the stream, but found another"),
+        ("a: 1\n---\nb: 2", "holds 2 tables and must hold one, with teacher"),
         ("a: *b", "undefined alias 'b'"),
         (b"\xff\xfe\x00", "not text in UTF-8"),
         ("a: \x00", "is not valid YAML"),

@@ -81,6 +81,15 @@ def test_the_history_tells_whether_a_unit_is_being_approached():
     assert "+0.300" in str(only)
 
 
+def test_a_unit_that_is_no_longer_approached_is_stuck():
+    teacher, student = two_layers([0, 1], [0.0, 0.0], [1.0, 0.5]), two_layers([0, 0], [0.0, 0.5], [1.0, 1.0])
+    for last, reason in ((0.4, "stuck"), (0.5, "stuck"), (0.5009, "stuck"), (0.51, "not yet reached")):
+        history = Report((0, 10, 20), {"best_correlation": np.array([[[0.1, 0.1]], [[0.9, 0.5]], [[1.0, last]]])})
+        (only,) = missed(teacher, student, points(2000), history=history)
+        assert only.reason == reason
+        assert str(only).startswith(f"{reason}: it is observed")
+
+
 def test_deep_networks_and_several_members():
     """Units are named by layer; a member's diagnoses do not depend on who stands beside it."""
     generator = torch.Generator().manual_seed(0)

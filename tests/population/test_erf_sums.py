@@ -8,7 +8,8 @@ from tutelage import TutelageError
 from tutelage.networks import activation
 from tutelage.networks.activations import ACTIVATIONS, value_and_derivative
 from tutelage.population import Units, erf_sum, loss, online_sgd, order_parameters
-from tutelage.population.order_parameters import change, overlaps
+from tutelage.population.order_parameters import change
+from tutelage.population.overlaps import overlaps
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_every_term_against_samples_of_one_step():
     drift = delta[:, :, None] * lam[:, None, :]
     sampled = (
         -rate * (drift + drift.mT) + rate**2 * delta[:, :, None] * delta[:, None, :],
-        -rate * delta[:, :, None] * rho[:, None, :],
+        -rate * rho[:, :, None] * delta[:, None, :],
         -second * value[:, :, None] * error[:, None, :],
     )
     rates = torch.tensor([rate], dtype=torch.float64), torch.tensor([second], dtype=torch.float64)

@@ -5,12 +5,16 @@ import math
 import pytest
 import torch
 
+import tutelage as tt
 from tutelage import TutelageError, draws
 from tutelage.networks.activations import slope_of, value_and_derivative
+from tutelage.population.averages import noise_term
 from tutelage.population.expectations import Units, loss
 from tutelage.population.flow import flow
 from tutelage.population.kernels import KINDS
-from tutelage.population.order_parameters import Overlaps, change, follow_overlaps, noise_term, online_sgd, overlaps
+from tutelage.population.online_sgd import online_sgd
+from tutelage.population.order_parameters import change, follow_overlaps, order_parameters
+from tutelage.population.overlaps import Overlaps, overlaps, recorded_overlaps
 
 START = torch.tensor([[0.6, 0.1, 0.5, 0.0], [0.1, 0.7, 0.0, 0.5]], dtype=torch.float64)
 
@@ -34,7 +38,7 @@ def test_the_vectors_have_the_overlaps_and_the_loss(kind):
     teacher, students = drawn(kind, members=3)
     now = overlaps(teacher, students)
     v, w = now.vectors()
-    for a, b in ((w.w @ w.w.mT, now.q), (w.w @ v.w.mT, now.r), (v.w @ v.w.mT, now.t)):
+    for a, b in ((w.w @ w.w.mT, now.q), (v.w @ w.w.mT, now.r), (v.w @ v.w.mT, now.t)):
         assert torch.allclose(a, b, atol=1e-12)
     assert torch.allclose(now.loss(), loss(teacher, students), atol=1e-12)
 
@@ -55,7 +59,7 @@ def test_every_term_against_samples_of_one_step(kind):
     drift = delta[:, :, None] * lam[:, None, :]
     sampled = (
         -rate * (drift + drift.mT) + rate**2 * delta[:, :, None] * delta[:, None, :],
-        -rate * delta[:, :, None] * rho[:, None, :],
+        -rate * rho[:, :, None] * delta[:, None, :],
         -second * value[:, :, None] * error[:, None, :],
     )
     rates = torch.tensor([rate], dtype=torch.float64), torch.tensor([second], dtype=torch.float64)
@@ -76,7 +80,7 @@ def test_small_rates_are_gradient_flow(kind, both):
         way = follow_overlaps(
             overlaps(teacher, students), rate, [t / rate for t in moments], second_rate=rate if both else 0.0,
         )  # fmt: skip
-        gaps.append(((way.q - course.w @ course.w.mT).abs().max(), (way.r - course.w @ teacher.w.mT).abs().max()))
+        gaps.append(((way.q - course.w @ course.w.mT).abs().max(), (way.r - teacher.w @ course.w.mT).abs().max()))
         assert torch.allclose(way.losses(), course.losses(), atol=3 * rate)
     for coarse, fine in zip(*gaps, strict=True):
         assert 0.05 < fine / coarse < 0.2
@@ -155,7 +159,7 @@ def test_one_step_is_the_gradient_of_half_the_squared_error():
     moved, fans = w - 0.3 / d * w.grad, c - 0.2 / d * c.grad
     run = online_sgd(teacher, students, [0.3, 0.3], [1 / d], seeds, second_rate=0.2)
     assert torch.allclose(run.q[0], moved @ moved.mT)
-    assert torch.allclose(run.r[0], moved @ teacher.w.mT)
+    assert torch.allclose(run.r[0], teacher.w @ moved.mT)
     assert torch.allclose(run.c[0], fans)
 
 
@@ -186,3 +190,127 @@ def test_a_bare_seed_and_a_time_that_is_no_number_are_errors():
         online_sgd(teacher, students, 0.1, [1.0], seeds=0)
     with pytest.raises(TutelageError, match="times to record at must be finite, got nan"):
         online_sgd(teacher, students, 0.1, [float("nan")], seeds=[0, 1])
+
+
+def bump(u):
+    """A function of a user, neither odd nor even."""
+    return torch.exp(-((u - 0.5) ** 2)) + 0.3 * u
+
+
+@pytest.mark.parametrize("kind", ["gelu", "silu", "softplus", "sigmoid", bump], ids=str)
+def test_every_term_of_any_activation_against_samples_of_one_step(kind):
+    rate, second, noise = 0.7, 0.4, 0.5
+    g = torch.Generator().manual_seed(7)
+    w, v = (torch.randn(1, 2, 6, dtype=torch.float64, generator=g) / 6**0.5 for _ in range(2))
+    a, b = (torch.randn(1, 2, 2, dtype=torch.float64, generator=g) for _ in range(2))
+    teacher, students = Units(v, b, kind), Units(w, a, kind)
+    now = overlaps(teacher, students)
+    x = torch.randn(200_000, 6, dtype=torch.float64, generator=g)
+    value, bend = value_and_derivative(now.activation, x @ w[0].T)
+    taught = value_and_derivative(now.activation, x @ v[0].T)[0] @ b[0]
+    error = value @ a[0] - taught - noise * torch.randn(*taught.shape, dtype=torch.float64, generator=g)
+    delta = bend * (error @ a[0].T)
+    drift = delta[:, :, None] * (x @ w[0].T)[:, None, :]
+    sampled = (
+        -rate * (drift + drift.mT) + rate**2 * delta[:, :, None] * delta[:, None, :],
+        -rate * (x @ v[0].T)[:, :, None] * delta[:, None, :],
+        -second * value[:, :, None] * error[:, None, :],
+    )
+    rates = torch.tensor([rate], dtype=torch.float64), torch.tensor([second], dtype=torch.float64)
+    for exact, samples in zip(change(now, *rates, noise), sampled, strict=True):
+        score = (samples.mean(0) - exact[0]) / (samples.std(0) / len(samples) ** 0.5)
+        assert score.abs().max() < 4.5
+        assert score.square().mean() < 4
+
+
+def gap_to_simulation(kind, members=40, d=400, last=4.0, c=1, **settings):
+    """Largest distance of the mean overlaps of online SGD from the limit, in standard errors and 4/d beside them."""
+    w = torch.zeros(1, 2, d, dtype=torch.float64)
+    w[..., :4] = START
+    teacher = Units(torch.eye(2, d, dtype=torch.float64)[None], torch.ones(1, 2, c), kind)
+    students = Units(w, torch.ones(1, 2, c), kind)
+    limit = order_parameters(teacher, students, 0.8, [last], **settings)
+    many = students.moved(w.expand(members, -1, -1), students.c.expand(members, -1, -1))
+    run = online_sgd(teacher, many, 0.8, [0.0, last], range(members), **settings)
+    moved = 0.0
+    for exact, simulated in ((limit.q, run.q), (limit.r, run.r), (limit.c, run.c)):
+        mean, error = simulated[-1].mean(0), simulated[-1].std(0) / members**0.5
+        assert ((mean - exact[-1, 0]).abs() < 4 * error + 4 / d).all()
+        moved = max(moved, float((exact[-1, 0] - simulated[0, 0]).abs().max()))
+    return moved
+
+
+def test_online_sgd_of_any_activation_agrees_in_the_mean():
+    assert gap_to_simulation("gelu", second_rate=0.3, label_noise=0.3) > 0.05
+
+
+@pytest.mark.parametrize("kind", ["erf", "relu"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"batch": 5, "label_noise": 0.5},
+        {"schedule": lambda t: 1 / (1 + t), "label_noise": 0.5},
+        {"c": 3, "second_rate": 0.2},
+    ],
+    ids=["batch", "schedule", "outputs"],
+)
+def test_batches_schedules_and_several_outputs_agree_with_online_sgd(kind, settings):
+    assert gap_to_simulation(kind, **settings) > 0.05
+
+
+@pytest.mark.parametrize("kind", ["erf", "gelu"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_any_input_covariance_agrees_with_online_sgd(kind, turned):
+    """Two large eigenvalues across the teachers' directions, or a full matrix with four of them."""
+    d = 400
+    variances = torch.ones(d, dtype=torch.float64)
+    variances[0], variances[2], variances[200:] = 2.0, 0.5, 0.6
+    sigma = variances
+    if turned:
+        basis = torch.linalg.qr(torch.randn(d, d, dtype=torch.float64, generator=torch.Generator().manual_seed(1)))[0]
+        sigma = basis @ torch.diag(variances) @ basis.mT
+        sigma = (sigma + sigma.mT) / 2
+    members = 24 if turned else 40
+    moved = gap_to_simulation(kind, members=members, label_noise=0.3, covariance=sigma)
+    assert moved > 0.05
+
+
+def test_a_covariance_of_one_value_is_a_scale_and_the_identity_changes_nothing():
+    teacher, students = placed("erf", 50, 2)
+    plain = order_parameters(teacher, students, 0.8, [1.0, 3.0], label_noise=0.2)
+    same = order_parameters(teacher, students, 0.8, [1.0, 3.0], label_noise=0.2, covariance=torch.eye(50))
+    assert torch.allclose(plain.q, same.q, atol=1e-6)
+    assert torch.allclose(plain.r, same.r, atol=1e-6)
+    # x = s z: u = (s w).z, and s w moves at s^2 times the rate with the noise s^2 |z|^2 per d
+    scaled = order_parameters(teacher, students, 0.8, [3.0], covariance=4 * torch.ones(50))
+    by_hand = order_parameters(teacher.moved(2 * teacher.w), students.moved(2 * students.w), 3.2, [3.0])
+    assert torch.allclose(scaled.q, by_hand.q, atol=1e-5)
+
+
+def test_the_teacher_comes_first_in_theory_and_in_measures():
+    """R[n, k] of a training with three students and two teachers is the measure ``overlap``."""
+    teacher = tt.teachers.Normal(inputs=20, hidden=2, outputs=1, activation="erf").build([0, 1], dtype=torch.float64)
+    students = tt.students.FanInNormal(hidden=3, activation="erf", bias=False).build(teacher, [0, 1])
+    inputs = tt.inputs.Gaussian(train=2, evaluate=2).draw(teacher, [0, 1])
+    run = tt.train(teacher, students, inputs, steps=10, batch=1, sampling="online", record=[5])
+    found, report = recorded_overlaps(run), tt.measure(run, ("overlap", "student_overlaps", "teacher_overlaps"))
+    for ours, name in ((found.r, "overlap"), (found.q, "student_overlaps"), (found.start.t, "teacher_overlaps")):
+        measured = torch.from_numpy(report[name]).reshape(3, 2, *ours.shape[-2:])
+        assert torch.allclose(ours.expand_as(measured), measured, atol=1e-12)
+    limit = order_parameters(teacher, students, 0.2, found.times)
+    assert limit.r.shape == found.r.shape == (3, 2, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"batch": 0}, "batch must be a whole number of at least 1, got 0"),
+        ({"covariance": torch.ones(3)}, r"covariance must be one variance per input \[50\] or a symmetric matrix"),
+        ({"covariance": -torch.ones(50)}, "eigenvalues above 0, got -1"),
+        ({"covariance": torch.triu(torch.ones(50, 50))}, "symmetric matrix"),
+    ],
+)
+def test_settings_that_are_none(settings, sentence):
+    for solve in (order_parameters, lambda *a, **s: online_sgd(*a, [0, 1], **s)):
+        with pytest.raises(TutelageError, match=sentence):
+            solve(*placed("erf", 50, 2), 0.8, [1.0], **settings)

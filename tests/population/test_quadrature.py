@@ -76,8 +76,6 @@ def test_what_quadrature_cannot_do_is_an_error():
     long = units(2, activation="tanh", scale=200.0)
     with pytest.raises(TutelageError, match="no exact expectation for the activation 'tanh' with units of length"):
         loss(long, long.moved(long.w + 1))
-    with pytest.raises(TutelageError, match="equations are not known for the activation 'softplus'"):
-        order_parameters(units(1, activation="softplus"), units(2, activation="softplus"), 0.1, [0, 1])
 
 
 def test_fourfold_integrals_of_polynomials_are_those_of_samples():

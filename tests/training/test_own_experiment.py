@@ -7,6 +7,7 @@ from torch import nn
 
 import tutelage as tt
 from tutelage import TutelageError
+from tutelage.lab.experiment import plain
 from tutelage.networks import BlackBox, Network, outputs, save, to_module
 from tutelage.training.inputs import from_loader, from_tensors
 
@@ -325,3 +326,42 @@ def test_mixtures_cubes_and_manifolds_look_as_described():
     assert torch.linalg.matrix_rank(manifold[0]) == 2
     signs = tt.inputs.HiddenManifold(latent=2, train=100).draw(shape, [0, 1]).train
     assert signs.unique().tolist() == [-1.0, 1.0]
+
+
+def test_a_second_teacher_takes_over_in_a_stored_experiment(tmp_path):
+    """As in Python, with every measure against both teachers, in the tables too."""
+    second = {"kind": "levels", "inputs": 6, "hidden": 3, "outputs": 2}
+    experiment = tt.TeacherStudent(
+        teacher=second, student={"kind": "small-normal", "width_factor": 2}, precision="float64", seeds=3,
+        inputs={"kind": "gaussian", "train": 60, "evaluate": 40}, training={"steps": 40, "batch": 4},
+        record={"at": (20,), "measures": ("evaluate_loss", "overlap"), "weights": "all"},
+        later={"step": 20, "teacher": second},
+    )  # fmt: skip
+    assert experiment.hash != experiment.model_copy(update={"later": None}).hash
+    result = tt.run(experiment, results=tmp_path)
+    teacher, other = result.teacher(), result.teacher(second=True)
+    assert not torch.equal(teacher.weights[0], other.weights[0])
+    inputs = experiment.inputs.draw(teacher, experiment.seeds)
+    run = tt.train(teacher, result.weights(0), inputs, steps=40, batch=4, later={20: other}, record=[20])
+    torch.testing.assert_close(run.students.weights[0], result.weights().weights[0], rtol=0, atol=0)
+    for name in ("evaluate_loss", "overlap"):
+        for known, end in ((teacher, ""), (other, "_2")):
+            np.testing.assert_array_equal(result.report[name + end], tt.measure(run, name, teacher=known)[name])
+    table = tt.query(
+        "SELECT step, evaluate_loss, evaluate_loss_2 FROM members WHERE member = 1 ORDER BY step", tmp_path
+    )
+    assert table["evaluate_loss_2"].to_pylist() == result.report["evaluate_loss_2"][:, 1].tolist()
+    assert tt.TeacherStudent(**plain(experiment)) == experiment
+
+
+@pytest.mark.parametrize(
+    ("later", "sentence"),
+    [
+        ({"step": 5}, r"'later.teacher' is missing|'teacher' is missing"),
+        ({"step": 99, "teacher": BASE["teacher"]}, "'later.step' must be below the"),
+        ({"step": 1, "teacher": BASE["teacher"] | {"inputs": 7}}, "'later.teacher' has the layers"),
+    ],
+)
+def test_second_teachers_that_do_not_fit(later, sentence):
+    with pytest.raises(TutelageError, match=sentence):
+        tt.TeacherStudent(**BASE | {"training": {"steps": 20}, "later": later})

@@ -7,6 +7,7 @@ import torch
 import tutelage as tt
 from tutelage import TutelageError
 from tutelage.training import ENGINES, Training
+from tutelage.training.make_task import make_task
 from tutelage.training.students import SmallNormal
 
 ALL_STEPS = 1000
@@ -168,3 +169,58 @@ def test_a_module_serves_as_teacher_from_the_start():
     for ask in (tt.inputs.Gaussian().draw, tt.students.SmallNormal().build):
         with pytest.raises(TutelageError, match="a teacher that is a LSTM does not tell its widths"):
             ask(lstm, [0])
+
+
+@pytest.mark.parametrize(("engine", "dtype"), [("stacked", torch.float64), ("fused-cpu", torch.float32)])
+def test_a_later_teacher_takes_over_at_its_step(problem, engine, dtype):
+    """Up to that step the training on the first teacher, and from there a loop in numpy on the labels of the second."""
+    p = problem(dtype=dtype)
+    second = p.recipe.build([10, 11, 12], p.distribution, dtype)
+    plain = {"batch": 8, "learning_rate": 0.05, "engine": engine}
+    run = tt.train(p.teacher, p.students, p.inputs, steps=30, later={12: second}, record=[5, 12, 20], **plain)
+    first = tt.train(p.teacher, p.students, p.inputs, steps=12, **plain)
+    for a, b in zip(run.recorded[12].parameters, first.students.parameters, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
+    assert run.engine == engine
+    batches = make_task(p.students, p.teacher, p.inputs, Training(steps=30, batch=8)).rows(12, 30)
+    x, taught = p.inputs.train, tt.networks.outputs(second, p.inputs.train)
+    for member in range(3):  # steps 12 to 29 of the same stream of batches, in numpy, with the labels of the second
+        w, v, b, c = (a[member].double().numpy().copy() for a in first.students.parameters)
+        for rows in batches[member].numpy():
+            points, labels = (a[member].double().numpy()[rows] for a in (x, taught))
+            u = points @ w + b
+            error = (np.maximum(u, 0) @ v + c - labels) / 8
+            sent = error @ v.T * (u > 0)
+            v, c = v - 0.05 * np.maximum(u, 0).T @ error, c - 0.05 * error.sum(0)
+            w, b = w - 0.05 * points.T @ sent, b - 0.05 * sent.sum(0)
+        tolerance = 1e-10 if dtype == torch.float64 else 1e-4
+        for mine, wanted in zip((a[member] for a in run.students.parameters), (w, v, b, c), strict=True):
+            np.testing.assert_allclose(mine.numpy(), wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_forgetting_is_measured_by_the_same_measures(problem):
+    p = problem(train=2_000)
+    second = p.recipe.build([10, 11, 12], p.distribution, torch.float64)
+    settings = {"steps": 4_000, "batch": 8, "learning_rate": 0.1, "optimiser": {"kind": "sgd", "momentum": 0.5}}
+    run = tt.train(p.teacher, p.students, p.inputs, later={2_000: second}, record=[2_000], **settings)
+    names = ("evaluate_loss", "best_correlation", "overlap")
+    of_first, of_second = (tt.measure(run, names, teacher=t) for t in (p.teacher, second))
+    assert (of_first["evaluate_loss"] == tt.measure(run, names)["evaluate_loss"]).all()
+    assert (of_first["evaluate_loss"][2] > 3 * of_first["evaluate_loss"][1]).all()
+    assert (of_second["evaluate_loss"][2] < of_second["evaluate_loss"][1] / 3).all()
+    assert of_first["overlap"][0].shape == of_second["overlap"][0].shape
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"later": {0: None}}, "teacher=None needs inputs with labels"),
+        ({"later": {10: "second"}}, "takes over at a step from 1 to 9, got 10"),
+        ({"later": {5: "second"}, "stop": {"kind": "plateau"}}, "leave out 'stop' or 'later'"),
+    ],
+)
+def test_teachers_that_cannot_take_over(problem, settings, sentence):
+    p = problem()
+    settings["later"] = {step: p.teacher if other else None for step, other in settings["later"].items()}
+    with pytest.raises(TutelageError, match=sentence):
+        tt.train(p.teacher, p.students, p.inputs, steps=10, **settings)

@@ -125,6 +125,11 @@ def _all_the_same(parts: Sequence[Part]) -> str:
         outcome = {True: "true all the same", False: "not true here", None: "not decided"}[parts[0].conclusion.holds]
         return f'The conclusion "{parts[0].conclusion.name}" is {outcome} ({measured(parts[0].conclusion)}).'
     worst = _worst(parts)
+    if all(part.conclusion.holds is False for part in parts):
+        return (
+            f'The conclusion "{worst.conclusion.name}" is not true for any of these {len(parts)} either, '
+            f"worst for {worst.about} ({measured(worst.conclusion)})."
+        )
     return (
         f'The conclusion "{worst.conclusion.name}" is true all the same for {true} of these {len(parts)}, '
         f"worst for {worst.about} ({measured(worst.conclusion)})."

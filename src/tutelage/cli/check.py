@@ -70,7 +70,10 @@ def check(
     proof: Proof = None,
     as_json: Json = False,
 ) -> None:
-    """Check an exported, quantised, fused or pruned network against the original.
+    """Check an exported, quantised, fused or pruned network against the original, with a certificate for a pipeline.
+
+    Whether two networks of any origin are the same function, and where they differ, is the question of `tutelage
+    compare`.
 
     Exit code 0: no output differs by more than the tolerance anywhere in the box, proved, or in the data; 1: one does,
     at the input that is printed; 3: not decided; 2: bad input; 70: an internal error.

@@ -216,6 +216,5 @@ def _tell(tracker: Tracker, results: Sequence[TrainedStudents], outcomes: Sequen
 
 def _log_to_terminal(verbose: bool) -> None:
     handler = RichHandler(console=Console(file=sys.stderr), show_path=False)
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING, format="%(message)s", handlers=[handler], force=True
-    )
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler], force=True)
+    logging.getLogger("tutelage").setLevel(logging.INFO if verbose else logging.NOTSET)

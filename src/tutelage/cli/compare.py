@@ -146,6 +146,8 @@ def compare(
 ) -> None:
     """Decide whether two networks are the same function, and show why or where they differ.
 
+    In a pipeline that exports a network, `tutelage check` asks one question of it and writes a certificate.
+
     With --epsilon, --top-1 or --bound: decide whether they stay close, or agree, on a bounded domain. Exit code 0: the
     same, or it holds; 1: different, or violated; 3: not decided; 2: bad input; 70: an internal error.
     """

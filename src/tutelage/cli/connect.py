@@ -42,6 +42,8 @@ def connect(
 ) -> None:
     """Build a path of low loss between two networks and measure it, beside the straight lines.
 
+    Which unit of one is which of the other is the question of `tutelage match`.
+
     The loss is the cross-entropy for classes and half the squared error for numbers. Exit code 0: done; 2: bad input.
     """
     from tutelage.functions import connect as build

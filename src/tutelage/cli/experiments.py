@@ -49,7 +49,10 @@ def schema(plugins: With = None, as_json: Json = False) -> None:
 
 @app.command()
 def explain(file: Experiment, plugins: With = None, limit: Limit = 10_000, as_json: Json = False) -> None:
-    """Explain what an experiment does and what it costs."""
+    """Explain what an experiment does and what it costs, before it is run.
+
+    Why its students did not learn what they should is said by `tutelage explain`, of stored results.
+    """
     from tutelage.lab.experiment import plain
     from tutelage.lab.explanation import explain_experiment, facts, variations
     from tutelage.lab.grid import size

@@ -31,7 +31,10 @@ def explain(
     plugins: With = None,
     as_json: Json = False,
 ) -> None:
-    """Explain why teacher units were not recovered: unobserved, starved, weak or not yet reached."""
+    """Explain why teacher units were not recovered: unobserved, starved, weak, stuck or not yet reached.
+
+    What a file with an experiment asks for, before it is run, is said by `tutelage experiment explain`.
+    """
     from tutelage.measures.diagnosis import summary
 
     load_plugins(plugins)

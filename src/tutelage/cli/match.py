@@ -44,6 +44,8 @@ def match(
 ) -> None:
     """Match the units of two networks and measure the line between them, before and after.
 
+    The path may be bent with `tutelage connect`, which looks for one of low loss.
+
     Exit code 0: done; 2: bad input.
     """
     from tutelage.functions import barrier

@@ -153,7 +153,7 @@ def query(
 
     Of a folder of reproduced studies the one view is claim_values: the statistic of every member behind every verdict.
 
-    For example: SELECT polarity, width_factor, avg(recovered) FROM units WHERE step = steps GROUP BY ALL
+    For example: SELECT polarity, width_factor, avg(recovered) FROM teachers WHERE step = steps GROUP BY ALL
     """
     from tutelage.lab.query import query as answer
 

@@ -6,6 +6,7 @@ from typing import cast
 
 import torch
 
+from tutelage import draws
 from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.networks import Network
 from tutelage.training.inputs import Distribution, Inputs
@@ -37,6 +38,19 @@ def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tup
         if teacher.device.type == "cuda":
             torch.cuda.current_stream().synchronize()  # what is kept here may be read on another stream
     return teacher, students, inputs
+
+
+def build_later(experiment: TeacherStudent, device: torch.device | str = "cpu") -> Network | None:
+    """The second teachers of an experiment, None where there is none.
+
+    Their seeds are drawn from those of the members: the same recipe gives another teacher.
+    """
+    if experiment.later is None:
+        return None
+    seeds = [int(key) & (2**63 - 1) for key in draws.keys(experiment.seeds, "later teacher")]
+    with _one_at_a_time:
+        dtype = getattr(torch, experiment.precision)
+        return cast(Network, experiment.later.teacher.build(seeds, experiment.inputs, dtype, device))
 
 
 def _inputs(experiment: TeacherStudent, teacher: Network) -> Inputs:

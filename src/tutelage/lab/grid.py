@@ -21,8 +21,8 @@ from typing import Any
 from tutelage.errors import TutelageError, unknown
 from tutelage.lab.loads import split
 from tutelage.lab.teacher_student import TeacherStudent
-from tutelage.lab.yaml_file import read_table
-from tutelage.settings import Recipe, Settings, one_line
+from tutelage.lab.yaml_file import read_tables
+from tutelage.settings import Recipe, Settings, one_line, section_of
 
 LIMIT = 10_000
 """The most experiments of one file, unless another limit is given."""
@@ -53,11 +53,12 @@ def size(experiments: Sequence[TeacherStudent]) -> ExperimentSize:
 def read_experiment(path: str | Path, limit: int = LIMIT) -> list[TeacherStudent]:
     """The experiments of a file, in its order; more than ``limit`` raise an error, and so is whatever is wrong.
 
-    Every error is one sentence with the name of the file and of the setting.
+    A file that `tutelage reproduce` wrote holds several experiments, one after another. Every error is one
+    sentence with the name of the file and of the setting.
     """
-    values = read_table(path)
+    tables = read_tables(path)
     try:
-        return experiments_of(values, limit)
+        return [experiment for values in tables for experiment in experiments_of(values, limit)]
     except TutelageError as error:
         raise TutelageError(f"{path}: {one_line(str(error))}") from None
 
@@ -70,12 +71,12 @@ def settings_of(model: type[Settings] = TeacherStudent, prefix: str = "") -> Ite
     True
     """
     for name, field in model.model_fields.items():
-        dotted, inner = f"{prefix}{name}", field.annotation
+        dotted, (inner, _) = f"{prefix}{name}", section_of(field.annotation)
         yield dotted, model, name
-        if isinstance(inner, type) and issubclass(inner, Recipe):
+        if inner is not None and issubclass(inner, Recipe):
             for _, kind in sorted(inner.kinds.items()):
                 yield from settings_of(kind, f"{dotted}.")
-        elif isinstance(inner, type) and issubclass(inner, Settings):
+        elif inner is not None:
             yield from settings_of(inner, f"{dotted}.")
 
 

@@ -121,6 +121,7 @@ class Piece:
             (self.experiment.inputs, _architecture(self.experiment)) if training.generated else None,
             self.experiment.record.steps(self.experiment.steps),
             self.experiment.precision,
+            second_teacher(self.experiment),
         )
 
 
@@ -129,6 +130,15 @@ def _architecture(experiment: TeacherStudent) -> tuple:
     teacher = experiment.teacher
     kind = getattr(teacher, "activation", ""), getattr(teacher, "slope", 0.0), getattr(teacher, "bias", None) is None
     return teacher.kind, teacher.widths(), kind, experiment.seeds[0] if experiment.inputs.shared else None
+
+
+def second_teacher(experiment: TeacherStudent) -> tuple | None:
+    """When a second teacher takes over and what it must share with others to be trained on side by side, if any."""
+    later = experiment.later
+    if later is None:
+        return None
+    kind = getattr(later.teacher, "activation", ""), getattr(later.teacher, "slope", 0.0)
+    return later.step, later.teacher.kind, kind, getattr(later.teacher, "bias", None) is None
 
 
 def loads(experiments: Sequence[TeacherStudent], device: torch.device) -> list[list[Piece]]:

@@ -232,7 +232,9 @@ class _Settings:
         words = {*re.findall(r"\w+", sql.lower()), *re.findall(r'"([^"]+)"', sql.lower())}
         aliases = _aliases(list(here), set(taken))
         chosen = {name: tuple(alias for alias in aliases[name] if alias in words) for name in aliases}
-        if "*" in sql:
+        if re.match(r"\s*(describe|desc|summarize)\b", sql, re.IGNORECASE):
+            chosen = {name: used or aliases[name][:1] for name, used in chosen.items()}
+        elif "*" in sql:
             rest = [name for name, used in chosen.items() if not used]
             varies = _each(connection, "min({0}) <> max({0})", [here[name] for name in rest], known)
             chosen |= {name: aliases[name][:1] for name, different in zip(rest, varies, strict=True) if different}
@@ -351,7 +353,14 @@ def _refusal(error: Exception, connection: Any, kinds: list[_View]) -> TutelageE
     what = _first_line(error)
     if 'Referenced column "' in what:
         names = [name for (name,) in connection.execute("SELECT dotted FROM cache.names ORDER BY dotted").fetchall()]
-        return TutelageError(f"the query cannot be answered ({what}): there are the settings {', '.join(names)}")
+        listed = connection.execute(
+            "SELECT DISTINCT column_name FROM duckdb_columns() WHERE database_name = current_database() ORDER BY 1"
+        )
+        columns = ", ".join(name for (name,) in listed.fetchall() if name not in names)
+        return TutelageError(
+            f"the query cannot be answered ({what}): there are the columns {columns} and the settings "
+            f"{', '.join(names)}"
+        )
     files = "SELECT DISTINCT unnest(string_split(files, ' ')) AS file FROM cache.known"
     stored = {file.partition("/")[0] for (file,) in connection.execute(files).fetchall()}
     filled = [view for axis, view in VIEWS.items() if f"{axis}.parquet" in stored]

@@ -5,14 +5,16 @@ schema knows no rule that ties two settings together (a step recorded beyond the
 is stricter than the reader: a section names its kind even where the grid varies it.
 """
 
-from typing import Any
+from typing import Any, get_args
 
 from tutelage.lab.experiment import plain
 from tutelage.lab.grid import settings_of
 from tutelage.lab.teacher_student import Record, TeacherStudent
 from tutelage.measures import MEASURES
-from tutelage.settings import Recipe, Settings, first_paragraph
-from tutelage.training import Training
+from tutelage.settings import Recipe, Settings, first_paragraph, section_of
+from tutelage.training import Noise, Training
+from tutelage.training.losses import Loss
+from tutelage.training.own_functions import Called
 
 Schema = dict[str, Any]
 
@@ -44,10 +46,10 @@ def _families(model: type[Settings]) -> dict[str, type[Recipe]]:
     """The families of recipes that settings hold, by the name of the section."""
     families: dict[str, type[Recipe]] = {}
     for name, field in model.model_fields.items():
-        inner = field.annotation
-        if isinstance(inner, type) and issubclass(inner, Recipe):
+        inner, _ = section_of(field.annotation)
+        if inner is not None and issubclass(inner, Recipe):
             families[name] = inner
-        elif isinstance(inner, type) and issubclass(inner, Settings):
+        elif inner is not None:
             families |= _families(inner)
     return families
 
@@ -61,6 +63,14 @@ def _section(family: type[Recipe]) -> Schema:
 def _table(model: type[Settings]) -> Schema:
     """A table with the fields of a model; which of them must be there is said apart, since a grid may give them."""
     fields = {name: _field(model, name) for name in model.model_fields}
+    if issubclass(model, Called):  # options may stand beside the name
+        name = {"type": "string", "description": "Name of a registered function."}
+        return {
+            "type": "object",
+            "description": first_paragraph(model),
+            "properties": {"name": name},
+            "required": ["name"],
+        }
     return {
         "type": "object",
         "description": first_paragraph(model),
@@ -71,16 +81,20 @@ def _table(model: type[Settings]) -> Schema:
 
 def _field(model: type[Settings], name: str) -> Schema:
     field = model.model_fields[name]
-    inner = field.annotation
-    if isinstance(inner, type) and issubclass(inner, Recipe):
-        out: Schema = {"$ref": f"#/$defs/{name}"}
-    elif isinstance(inner, type) and issubclass(inner, Settings):
-        out = _table(inner)
+    inner, optional = section_of(field.annotation)
+    if inner is not None:
+        out: Schema = {"$ref": f"#/$defs/{name}"} if issubclass(inner, Recipe) else _table(inner)
+        if optional:  # a name alone stands for a table, and a number for a noise
+            numbers = [{"type": "number"}, {"type": "array", "items": {"type": "number"}}] if inner is Noise else []
+            short = [{"type": "null"}, {"type": "string"}, *numbers]
+            out = {"anyOf": [out, *short], "description": field.description}
     else:
         out = dict(model.model_json_schema()["properties"][name])
         out.pop("title", None)
         if (model, name) == (Record, "measures"):
             out |= {"items": {"enum": sorted(MEASURES)}, "minItems": 1, "uniqueItems": True}
+        if (model, name) == (Training, "loss"):
+            out = {"anyOf": [{"enum": [*get_args(Loss)]}, {"type": "string"}]}
         if out.get("type") == "array" and _takes_one(model, name):
             out = {"anyOf": [{"type": "integer", "minimum": 1}, out | {"minItems": 1}]}
         if field.description:
@@ -103,13 +117,15 @@ def _complete(model: type[Settings]) -> Schema:
     """What must be there in a file without a grid or zip: the required settings, kind by kind."""
     inner: Schema = {}
     for name, field in model.model_fields.items():
-        held = field.annotation
-        if isinstance(held, type) and issubclass(held, Recipe):
+        held, optional = section_of(field.annotation)
+        if optional:
+            continue
+        if held is not None and issubclass(held, Recipe):
             kinds = [(kind, _complete(recipe)) for kind, recipe in sorted(held.kinds.items())]
             rules = [_when(kind, needs) for kind, needs in kinds if needs]
             if rules:
                 inner[name] = {"allOf": rules}
-        elif isinstance(held, type) and issubclass(held, Settings) and (needs := _complete(held)):
+        elif held is not None and (needs := _complete(held)):
             inner[name] = needs
     required = [name for name, field in model.model_fields.items() if field.is_required()]
     either: Schema = {"oneOf": [{"required": [length]} for length in ("steps", "epochs")]} if model is Training else {}

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tutelage.measures import Report
+from tutelage.measures import MEASURES, Report
 from tutelage.measures.registry import axis_shape, find
+
+SECOND = "_2"
+"""End of the name of a measure that is taken against the second teacher of an experiment."""
 
 INDEX = {
     "member": (),
@@ -30,7 +33,7 @@ def to_tables(
     """
     by_axis: dict[str, dict[str, np.ndarray]] = {}
     for name, value in report.values.items():
-        by_axis.setdefault(find(name).axis, {})[name] = value
+        by_axis.setdefault(find(name if name in MEASURES else name.removesuffix(SECOND)).axis, {})[name] = value
     tables = {}
     for axis, values in by_axis.items():
         entries = _entries(axis, teacher, students)

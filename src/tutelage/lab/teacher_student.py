@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import NonNegativeInt, PositiveInt, field_validator, model_validator
 
@@ -13,7 +13,7 @@ from tutelage.lab.yaml_file import read_table
 from tutelage.measures import MEASURES
 from tutelage.measures.registry import find
 from tutelage.measures.report import STANDARD, applicable
-from tutelage.settings import Settings, check_per_member, check_seeds
+from tutelage.settings import ADDED, Settings, check_per_member, check_seeds
 from tutelage.training import Training
 from tutelage.training.inputs import Distribution
 from tutelage.training.students import Student
@@ -75,6 +75,28 @@ class Record(Settings):
         return tuple(sorted({0, total, *regular, *self.at}))
 
 
+class Later(Settings):
+    """A second teacher, whose labels the students see from a step on.
+
+    Parameters
+    ----------
+    step
+        First step with its labels.
+    teacher
+        Recipe of the teacher, with the layers of the first; its weights come from streams of their own.
+    """
+
+    step: PositiveInt
+    """First step with the labels of this teacher."""
+    teacher: Teacher
+    """Recipe of the second teacher, with the layers of the first."""
+
+    @field_validator("teacher", mode="before")
+    @classmethod
+    def _teacher(cls, value: Any) -> Any:
+        return Teacher.parse(value)
+
+
 class TeacherStudent(Experiment, kind="students", numerics=1):
     """The experiment that trains students on a teacher and measures them; ``tutelage run`` reads it from YAML.
 
@@ -93,6 +115,9 @@ class TeacherStudent(Experiment, kind="students", numerics=1):
         polarity may be lists with one value per member.
     precision
         "float32" or "float64".
+    later
+        A second teacher that takes over at a step. Every measure is then recorded twice, against the first teacher and,
+        under a name that ends in ``_2``, against the second.
     """
 
     reports_shares: ClassVar[bool] = False
@@ -111,6 +136,8 @@ class TeacherStudent(Experiment, kind="students", numerics=1):
     """Seeds of the members: a number of members (seeds 0, 1, ...) or a list of seeds."""
     precision: Literal["float32", "float64"] = "float32"
     """Floating-point precision of networks and points."""
+    later: Annotated[Later | None, ADDED] = None
+    """A second teacher that takes over at a step."""
 
     @field_validator("teacher", mode="before")
     @classmethod
@@ -169,6 +196,21 @@ class TeacherStudent(Experiment, kind="students", numerics=1):
         if self.teacher.kind == "none" and self.training.sampling == "online":
             raise ValueError("'training.sampling' cannot be 'online' without a teacher: use 'replacement' or 'epochs'")
         applicable(self.record.measures, self.teacher.widths())
+        return self
+
+    @model_validator(mode="after")
+    def _later_fits(self) -> "TeacherStudent":
+        if self.later is None:
+            return self
+        first, second = self.teacher.widths(), self.later.teacher.widths()
+        if first != second:
+            raise ValueError(
+                f"'later.teacher' has the layers {second} and the first teacher {first}: give both the same"
+            )
+        if self.later.step >= self.steps:
+            raise ValueError(f"'later.step' must be below the {self.steps} steps of training, got {self.later.step}")
+        if self.training.stop:
+            raise ValueError("a stopping rule would end members before the second teacher: leave out 'stop' or 'later'")
         return self
 
     @model_validator(mode="after")

@@ -14,7 +14,7 @@ from tutelage.lab.arrays import parquet_bytes
 from tutelage.lab.manifest import MANIFEST, Damage, readable
 from tutelage.lab.results import Result
 from tutelage.lab.store import load_result
-from tutelage.lab.tables import INDEX, to_report, to_tables
+from tutelage.lab.tables import INDEX, SECOND, to_report, to_tables
 from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.measures import Report
 from tutelage.networks import Network
@@ -47,11 +47,16 @@ class TrainedStudents(Result[TeacherStudent]):
         step = self.experiment.steps if step is None else step
         return self._network(f"students-{step}.safetensors")
 
-    def teacher(self) -> Network:
-        """The teachers; a teacher without units is not stored."""
-        if not (self.folder / "teacher.safetensors").exists():
-            raise TutelageError(f"a teacher of the kind '{self.experiment.teacher.kind}' has no weights to read")
-        return self._network("teacher.safetensors")
+    def teacher(self, second: bool = False) -> Network:
+        """The teachers, or those that took over from them; a teacher without units is not stored."""
+        name = f"teacher{SECOND if second else ''}.safetensors"
+        if not (self.folder / name).exists():
+            recipe = self.experiment.later.teacher if second and self.experiment.later else self.experiment.teacher
+            what = (
+                f"a teacher of the kind '{recipe.kind}'" if not second or self.experiment.later else "no second teacher"
+            )
+            raise TutelageError(f"{what} has no weights to read")
+        return self._network(name)
 
     def _network(self, name: str) -> Network:
         if self.parts:

@@ -13,9 +13,10 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from tutelage.lab.build import build
+from tutelage.lab.build import build, build_later
 from tutelage.lab.context import Context
-from tutelage.lab.loads import STREAMS, Piece, loads, work
+from tutelage.lab.loads import STREAMS, Piece, loads, second_teacher, work
+from tutelage.lab.tables import SECOND
 from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.lab.trained_students import Trained
 from tutelage.measures import Report
@@ -151,23 +152,41 @@ class _Group:
         )
         measures = applicable(pieces[0].experiment.record.measures, self.teacher)
         self.recorder = Recorder(self.teacher, points, measures)
+        self.later = self._later(built, device)
+        self.later_recorder = Recorder(self.later[1], points, measures) if self.later else None
         self.place = slice(begin, begin + self.students.members)
         self.kept: dict[int, Network] = {}
 
+    def _later(self, built: Sequence[tuple], device: torch.device) -> tuple[int, Network | BlackBox, Task] | None:
+        """The step at which second teachers take over, they, and their task; None where there are none."""
+        first = self.pieces[0].experiment.later
+        if first is None:
+            return None
+        teachers = [build_later(piece.experiment, device) for piece in self.pieces]
+        each = zip(built, teachers, self.pieces, strict=True)
+        tasks = [make_task(s, t, x, p.experiment.training) for (_, s, x), t, p in each if t is not None]
+        return first.step, _joined([t for t in teachers if t is not None]), Task.join(tasks)
+
     def record(self, step: int, students: Network, diverged_at: Tensor) -> None:
         mine, experiment = students[self.place], self.pieces[0].experiment
-        self.recorder.record(step, mine, diverged_at[self.place])
+        for recorder in (self.recorder, self.later_recorder):
+            if recorder is not None:
+                recorder.record(step, mine, diverged_at[self.place])
         if experiment.record.weights == "all" or (experiment.record.weights == "last" and step == experiment.steps):
             self.kept[step] = mine.to("cpu")
 
     def parts(self, ended: TrainingEnd, seconds: float, training: float, threads: int) -> Iterator[TrainedPiece]:
         """The group taken apart again; times are shared out by the work of each piece."""
         report, begin = self.recorder.report(), 0
-        teacher = self.teacher.to("cpu") if isinstance(self.teacher, Network) else None
+        if self.later_recorder is not None:
+            again = {f"{name}{SECOND}": value for name, value in self.later_recorder.report().values.items()}
+            report = Report(report.steps, report.values | again)
+        taught = {"teacher": self.teacher} | ({f"teacher{SECOND}": self.later[1]} if self.later else {})
+        teachers = {name: known.to("cpu") for name, known in taught.items() if isinstance(known, Network)}
         for piece in self.pieces:
             end = begin + len(piece.experiment.seeds)
             part = Report(report.steps, {name: value[:, begin:end] for name, value in report.values.items()})
-            kept = {"teacher": teacher[begin:end]} if teacher else {}
+            kept = {name: teacher[begin:end] for name, teacher in teachers.items()}
             kept |= {f"students-{step}": network[begin:end] for step, network in self.kept.items()}
             lost, stopped = (a[self.place][begin:end] for a in (ended.diverged_at, ended.stopped_at))
             share = work(piece.experiment)
@@ -195,7 +214,9 @@ def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> l
 
     steps, per_step = load[0].experiment.record.steps(load[0].experiment.steps), total / load[0].experiment.steps
     begin = time.perf_counter()
-    ended = follow(students, task, steps, record, engine, lambda done: tell(done * per_step))
+    changes = [group.later for group in groups if group.later]
+    later = [(changes[0][0], Task.join([other for _, _, other in changes]))] if changes else []
+    ended = follow(students, task, steps, record, engine, lambda done: tell(done * per_step), later=later)
     end = time.perf_counter()
     log.info(
         "%d experiments or pieces, %d students, on %s in %.1f s: building %.1f, training %.1f, recording %.1f",
@@ -211,7 +232,13 @@ def _measured_alike(piece: Piece) -> tuple:
     experiment = piece.experiment
     activation = getattr(experiment.teacher, "activation", ""), getattr(experiment.teacher, "slope", 0.0)
     teacher = experiment.teacher.kind, experiment.teacher.widths(), activation
-    return teacher, experiment.inputs.evaluate, experiment.record.measures, experiment.record.weights
+    return (
+        teacher,
+        second_teacher(experiment),
+        experiment.inputs.evaluate,
+        experiment.record.measures,
+        experiment.record.weights,
+    )
 
 
 def keep_freed_memory() -> bool:

@@ -67,6 +67,16 @@ def read_table(
 
     holds: the names of the table, for the error of a file that holds none; largest: bytes of the file.
     """
+    tables = read_tables(path, holds, largest)
+    if len(tables) > 1:
+        raise TutelageError(f"{path} holds {len(tables)} tables and must hold one, with {holds}")
+    return tables[0]
+
+
+def read_tables(
+    path: str | Path, holds: str = "teacher, student, inputs, training and seeds", largest: int = LARGEST
+) -> list[dict[str, Any]]:
+    """The tables of a YAML file, with lines ``---`` between them."""
     try:
         with open(path, "rb") as file:
             content = file.read(largest + 1)
@@ -75,14 +85,14 @@ def read_table(
     if len(content) > largest:
         raise TutelageError(f"{path} is larger than {largest >> 20} MiB: an experiment is a short text")
     try:
-        values = _values(content.decode("utf-8-sig"))
+        tables = _values(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise TutelageError(f"{path} is not valid YAML: it is not text in UTF-8") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise TutelageError(f"{path}{_what(error)}") from None
-    if not isinstance(values, dict):
+    if not tables or not all(isinstance(values, dict) for values in tables):
         raise TutelageError(f"{path} must hold a table with {holds}")
-    return values
+    return tables
 
 
 def _what(error: Exception) -> str:
@@ -96,15 +106,15 @@ def _what(error: Exception) -> str:
     return one_line(f" is not valid YAML{f' at line {where.line + 1}' if where else ''}" + (f": {why}" if why else ""))
 
 
-def _values(text: str) -> Any:
-    loader = _Loader(text)
+def _values(text: str) -> list[Any]:
+    loader, documents, total = _Loader(text), [], 0
     try:
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        if _measure(node, {})[0] > max(_VALUES, len(text)):
-            raise TutelageError("unfolds aliases into too many values: write them out")
-        return loader.construct_document(node)
+        while loader.check_node() and (node := loader.get_node()) is not None:
+            total += _measure(node, {})[0]  # of all tables together: short ones may not add up to a bomb
+            if total > max(_VALUES, len(text)):
+                raise TutelageError("unfolds aliases into too many values: write them out")
+            documents.append(loader.construct_document(node))
+        return documents
     finally:
         loader.dispose()
 

@@ -11,6 +11,7 @@ from tutelage.measures.report import Report, measure
 from tutelage.measures.second_moments import second_moments
 from tutelage.measures.similarity import INDICES, minibatch_cka, similarity
 from tutelage.measures.snapshot import Snapshot
+from tutelage.measures.table import table
 from tutelage.measures.unit_classes import CLASSES, classify
 
 import_all(__name__, __path__)
@@ -34,4 +35,5 @@ __all__ = [
     "second_moments",
     "minibatch_cka",
     "similarity",
+    "table",
 ]

@@ -18,12 +18,13 @@ from tutelage.networks.forward import linear
 from tutelage.printing import printed
 from tutelage.training.inputs import Inputs
 
-REASONS = ("outside the data", "unobserved", "starved", "weak", "not yet reached")
+REASONS = ("outside the data", "unobserved", "starved", "weak", "stuck", "not yet reached")
 """In the order in which they are looked for; the first that applies is the reason."""
 
 NEAR = 0.1
 """A sample is near a boundary within this many standard deviations of the unit's pre-activation."""
 
+_RISING = 1e-3  # of the best correlation between two recorded steps, below which a unit is not being approached
 _WEAK = 0.1
 """A unit is weak below this share of the strength of the strongest unit of its layer."""
 
@@ -91,7 +92,8 @@ def diagnose(teacher: Network, students: Network, inputs: Inputs, history: Repor
 
     Correlations are computed on the evaluation points, samples are counted on the training points. Reasons, the first
     that applies: *outside the data*, *unobserved* (Tian 2020, Def. 4, counted on samples), *starved* (fewer samples
-    near the boundary than it has parameters), *weak* (strength below a tenth of the largest), *not yet reached*.
+    near the boundary than it has parameters), *weak* (strength below a tenth of the largest), *stuck* (its best
+    correlation has not risen by 0.001 since the step recorded before), *not yet reached*.
 
     Parameters
     ----------
@@ -100,7 +102,8 @@ def diagnose(teacher: Network, students: Network, inputs: Inputs, history: Repor
     inputs
         The points they were trained and evaluated on.
     history
-        A report with ``best_correlation`` at several steps tells whether the unit is being approached.
+        A report with ``best_correlation`` at several steps tells whether the unit is being approached; without one no
+        unit is called stuck.
 
     Returns
     -------
@@ -118,7 +121,10 @@ def diagnose(teacher: Network, students: Network, inputs: Inputs, history: Repor
             member=int(member),
             layer=layers[place][0],
             unit=layers[place][1],
-            reason=_reason({name: values[member, place] for name, values in numbers.items()}),
+            reason=_reason(
+                {name: values[member, place] for name, values in numbers.items()},
+                None if rises is None else rises[member, place],
+            ),
             rise=None if rises is None else float(rises[member, place]),
             **{name: values[member, place].item() for name, values in numbers.items()},
         )
@@ -162,13 +168,14 @@ def _boundary(s: Snapshot, layer: int) -> tuple[Tensor, Tensor, Tensor]:
     return torch.minimum(above, u.shape[1] - above), near, torch.full_like(near, unknowns)
 
 
-def _reason(of: dict[str, Any]) -> str:
+def _reason(of: dict[str, Any], rise: float | None) -> str:
     """The first reason that applies."""
     applies = (
         of["samples"] == 0,
         of["observed"] == 0,
         of["near"] < of["unknowns"],
         of["strength"] < _WEAK * of["strongest"],
+        rise is not None and rise < _RISING,
         True,
     )
     return REASONS[applies.index(True)]

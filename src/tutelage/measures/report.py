@@ -147,7 +147,9 @@ def _measured(snapshots: list[Snapshot], students: Network, measures: Sequence[M
     return [torch.cat(values) for values in zip(*parts, strict=True)]
 
 
-def measure(trajectory: Trajectory, names: str | Sequence[str] = STANDARD) -> Report:
+def measure(
+    trajectory: Trajectory, names: str | Sequence[str] = STANDARD, *, teacher: Network | BlackBox | None = None
+) -> Report:
     """Evaluate measures at every recorded step of a training whose weights were kept.
 
     Parameters
@@ -157,6 +159,9 @@ def measure(trajectory: Trajectory, names: str | Sequence[str] = STANDARD) -> Re
     names
         Measures, keys of ``tutelage.measures.MEASURES``, or the name of one. Of the standard ones those that compare
         with teacher units are left out where the teacher is a function or a data set.
+    teacher
+        The teacher to compare with, one network per member or one for all; default: that of the training. After a
+        training with a ``later`` teacher this shows what was learned of it, and what was forgotten of the first.
 
     Returns
     -------
@@ -170,7 +175,8 @@ def measure(trajectory: Trajectory, names: str | Sequence[str] = STANDARD) -> Re
     True
     """
     chosen = (names,) if isinstance(names, str) else names
-    recorder = Recorder(trajectory.teacher, trajectory.inputs, applicable(chosen, trajectory.teacher))
+    teacher = trajectory.teacher if teacher is None else teacher.expand(trajectory.students.members)
+    recorder = Recorder(teacher, trajectory.inputs, applicable(chosen, teacher))
     for step, students in sorted(trajectory.recorded.items()):
         recorder.record(step, students, trajectory.diverged_at)
     return recorder.report()

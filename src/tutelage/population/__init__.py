@@ -2,7 +2,8 @@
 
 :func:`loss`, :func:`gradient` and :func:`hessian` of two-layer networks, with or without biases; :func:`flow`, the
 gradient flow of the population loss, and :func:`end_point`, what its end is; :func:`order_parameters`, the equations of
-online SGD in the limit of many dimensions, and :func:`online_sgd`, the simulation. All take networks, or
+online SGD in the limit of many dimensions, :func:`online_sgd`, the simulation, and :func:`recorded_overlaps` of a
+training; :func:`method` says which of them is a closed form. All take networks, or
 :class:`Units`, the rows of their first layer with their fan-outs. The simplified dynamics of Tian 2019, section 5, are
 in :mod:`tutelage.population.simplified`.
 """
@@ -11,10 +12,16 @@ from tutelage.population.erf_sums import ErfSum, erf_sum
 from tutelage.population.exact import gradient, hessian, loss
 from tutelage.population.expectations import Units, first_layer_gradient
 from tutelage.population.flow import PopulationFlow, end_point, flow
-from tutelage.population.order_parameters import online_sgd, order_parameters
+from tutelage.population.methods import QUANTITIES, method
+from tutelage.population.online_sgd import online_sgd
+from tutelage.population.order_parameters import order_parameters
+from tutelage.population.overlaps import Overlaps, OverlapTrajectory, overlaps, recorded_overlaps
 
 __all__ = [
     "ErfSum",
+    "QUANTITIES",
+    "OverlapTrajectory",
+    "Overlaps",
     "PopulationFlow",
     "Units",
     "end_point",
@@ -24,6 +31,9 @@ __all__ = [
     "gradient",
     "hessian",
     "loss",
+    "method",
     "online_sgd",
     "order_parameters",
+    "overlaps",
+    "recorded_overlaps",
 ]

@@ -16,9 +16,12 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.population import biased
+from tutelage.population.biased_flow import follow_biased
 from tutelage.population.expectations import Units, as_units, first_layer_gradient, gradient, hessian, loss
 from tutelage.population.integrate import integrate, recorded_times
 from tutelage.population.kernels import pairs
+from tutelage.population.whitening import root_of, seen_white, whitened
 from tutelage.printing import printed
 from tutelage.whole import recorded_steps
 
@@ -44,6 +47,12 @@ class PopulationFlow:
         Directions [T, S, n, d] and fan-outs [T, S, n, C] of the students, float64.
     activation, slope
         Of all units.
+    biases
+        Biases of units [T, S, n] and of outputs [T, S, C]; None for networks without.
+    taught
+        The teacher as a network, where there are biases.
+    root
+        Symmetric root of the inputs' covariance [d, d]; None for the identity.
     """
 
     teacher: Units
@@ -52,10 +61,18 @@ class PopulationFlow:
     c: Tensor
     activation: str
     slope: float
+    biases: tuple[Tensor, Tensor] | None = None
+    taught: Network | None = None
+    root: Tensor | None = None
 
     def at(self, place: int) -> Units:
-        """The students at one of the times."""
+        """The students at one of the times, without their biases."""
         return Units(self.w[place], self.c[place], self.activation, self.slope)
+
+    def network(self, place: int) -> Network:
+        """The students at one of the times as a network, with their biases."""
+        biases = None if self.biases is None else (self.biases[0][place], self.biases[1][place])
+        return Network((self.w[place].mT, self.c[place]), biases, self.activation, self.slope)
 
     @property
     def end(self) -> Units:
@@ -63,7 +80,12 @@ class PopulationFlow:
 
     def losses(self) -> Tensor:
         """J at every time: [T, S]."""
-        return torch.stack([loss(self.teacher, self.at(i)) for i in range(len(self.times))])
+        every = range(len(self.times))
+        if self.taught is not None:
+            taught = whitened(self.taught, self.root)
+            return torch.stack([biased.loss(taught, whitened(self.network(i), self.root)) for i in every])
+        taught_units = seen_white(self.teacher, self.root)
+        return torch.stack([loss(taught_units, seen_white(self.at(i), self.root)) for i in every])
 
     def angles(self) -> Tensor:
         """Angle of every student unit with every teacher unit: [T, S, n, m]."""
@@ -76,6 +98,7 @@ def flow(
     times: Sequence[float],
     *,
     both_layers: bool = False,
+    covariance: float | Tensor | None = None,
     relative: float = 1e-8,
     absolute: float = 1e-10,
     on_progress: Callable[[float], None] | None = None,
@@ -91,13 +114,16 @@ def flow(
     Parameters
     ----------
     teacher
-        Two-layer networks without biases, one per member or one for all.
+        Two-layer networks, one per member or one for all. With biases (relu, leaky, abs, linear) teacher and students
+        are networks, and the biases of the layers that move are learned too.
     students
         Where the flow starts.
     times
         Times to record, at least one, finite and increasing from 0 on; time is learning rate times steps.
     both_layers
         Whether the fan-outs move too; otherwise only the first layer does.
+    covariance
+        Of the inputs: a variance, one per coordinate [d], or a matrix [d, d]; default: the identity.
     relative, absolute
         Tolerances of the integrator.
     on_progress
@@ -116,8 +142,18 @@ def flow(
     >>> bool(path.losses()[-1] < path.losses()[0] / 100)
     True
     """
-    teacher, students, times = as_units(teacher), as_units(students), recorded_times(times)
+    times = recorded_times(times)
+    if _biased(teacher) or _biased(students):
+        options = {"relative": relative, "absolute": absolute, "on_progress": on_progress}
+        taught, path, root = follow_biased(teacher, students, times, both_layers, covariance, options)
+        w, c, b, top = (torch.stack(each) for each in zip(*(network.parameters for network in path), strict=True))
+        kind = taught.activation, taught.slope
+        units = Units(taught.weights[0].mT, taught.weights[1], *kind)
+        return PopulationFlow(units, times, w.mT, c, *kind, (b, top), taught, root)
+    teacher, students = as_units(teacher), as_units(students)
     _check_some(students)
+    root = root_of(covariance, students.w.shape[2])
+    white = seen_white(teacher, root)
     floor = max(_FLOOR * float(teacher.w.norm(dim=2).mean()), _ABOVE_NOISE * absolute)
     floors = (students.w.norm(dim=2, keepdim=True) / 10).clamp_max(floor)  # one that starts short may grow
     shape_w, shape_c = students.w.shape[1:], students.c.shape[1:]
@@ -127,23 +163,28 @@ def flow(
         now = students.moved(
             y[:, :cut].view(-1, *shape_w), y[:, cut:].view(-1, *shape_c) if both_layers else students.c[who]
         )
-        mine = (
-            teacher
-            if teacher.w.shape[0] == 1
-            else Units(teacher.w[who], teacher.c[who], teacher.activation, teacher.slope)
-        )
+        mine = white if len(white.w) == 1 else Units(white.w[who], white.c[who], white.activation, white.slope)
         # Judged at every evaluation: a unit below its floor has the slope 0, so it costs no more steps.
         moving = now.w.norm(dim=2, keepdim=True) > floors[who]
         if both_layers:
-            dw, dc = gradient(mine, now)
-            return -torch.cat([(moving * dw).flatten(1), dc.flatten(1)], dim=1)
-        return -(moving * first_layer_gradient(mine, now)).flatten(1)
+            dw, dc = gradient(mine, seen_white(now, root))
+            return -torch.cat([(moving * _back(dw, root)).flatten(1), dc.flatten(1)], dim=1)
+        return -(moving * _back(first_layer_gradient(mine, seen_white(now, root)), root)).flatten(1)
 
     start = torch.cat([students.w.flatten(1), students.c.flatten(1)], dim=1) if both_layers else students.w.flatten(1)
     states = integrate(slope, start, times, relative=relative, absolute=absolute, on_progress=on_progress)
     w = states[..., :cut].view(len(times), -1, *shape_w)
     c = states[..., cut:].view(len(times), -1, *shape_c) if both_layers else students.c.expand(len(times), -1, -1, -1)
-    return PopulationFlow(teacher, times, w, c, students.activation, students.slope)
+    return PopulationFlow(teacher, times, w, c, students.activation, students.slope, root=root)
+
+
+def _back(dw: Tensor, root: Tensor | None) -> Tensor:
+    """The gradient by weights from that by weights of whitened inputs: J(w) = J_0(w S), so dJ/dw = dJ_0 S."""
+    return dw if root is None else dw @ root
+
+
+def _biased(network: Network | Units) -> bool:
+    return isinstance(network, Network) and network.biases is not None
 
 
 def _check_some(students: Units) -> None:

@@ -3,18 +3,27 @@ r"""Online SGD in many dimensions: ordinary differential equations for the overl
 Students :math:`f(x) = \sum_k c_k \sigma(w_k \cdot x)` see every x ~ N(0, I) of d dimensions once, and learn at the rate
 :math:`\eta / d` from the teacher's labels, to which noise of a given deviation may be added. With d the overlaps
 
-.. math:: Q_{kl} = w_k \cdot w_l, \qquad R_{kn} = w_k \cdot w^*_n, \qquad T_{nm} = w^*_n \cdot w^*_m
+.. math:: Q_{kl} = w_k \cdot w_l, \qquad R_{nk} = w^*_n \cdot w_k, \qquad T_{nm} = w^*_n \cdot w^*_m
 
 cease to fluctuate (with weights of size 1 in every coordinate these are w.w / d), and in the time t = steps / d
 
 .. math::
-    \dot R_{kn} = -\eta\, E[\delta_k\, \rho_n], \qquad
-    \dot Q_{kl} = -\eta\, E[\delta_k \lambda_l + \delta_l \lambda_k] + \eta^2 E[\delta_k \delta_l], \qquad
+    \dot R_{nk} = -\eta\, E[\delta_k\, \rho_n], \qquad
+    \dot Q_{kl} = -\eta\, E[\delta_k \lambda_l + \delta_l \lambda_k] + \tfrac{\eta^2}{B} E[\delta_k \delta_l], \qquad
     \delta_k = \sigma'(\lambda_k)\, c_k \cdot (f - f^*)
 
-with :math:`\lambda_k = w_k \cdot x` and :math:`\rho_n = w^*_n \cdot x`. The terms in :math:`\eta` are those of gradient
-flow: they come from the exact gradient of :mod:`.population`, taken at any vectors with these overlaps. The term in
-:math:`\eta^2` is what single samples add; its integrals are in ``_fourfold.py``.
+with :math:`\lambda_k = w_k \cdot x`, :math:`\rho_n = w^*_n \cdot x` and batches of B samples. The terms in
+:math:`\eta` are those of gradient flow: they come from the exact gradient of :mod:`.population`, taken at any vectors
+with these overlaps. The term in :math:`\eta^2` is what single samples add (:mod:`.averages`).
+
+For inputs with the covariance :math:`\Sigma = \sum_e \mu_e P_e`, of d_e dimensions each, the gradient is
+:math:`E[\delta_k x] = \Sigma \sum_p A_{kp} w_p` by Stein's lemma, and the products in every eigenspace,
+:math:`q^e_{kl} = w_k \cdot P_e w_l`, obey closed equations (Yoshida and Okada 2019 have them for powers of
+:math:`\Sigma`):
+
+.. math::
+    \dot q^e_{kl} = -\eta \mu_e \sum_p (A_{kp} q^e_{pl} + A_{lp} q^e_{pk})
+    + \tfrac{\eta^2}{B} \mu_e \tfrac{d_e}{d} E[\delta_k \delta_l], \qquad Q = \sum_e \mu_e q^e
 """
 
 from collections.abc import Callable, Sequence
@@ -23,212 +32,68 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.networks.activations import value_and_derivative
-from tutelage.population._fourfold import fourfold
-from tutelage.population.erf_sums import ErfSum, erf_sum
-from tutelage.population.expectations import Units, as_units, gradient, loss
-from tutelage.population.integrate import integrate, recorded_times
-from tutelage.population.kernels import KINDS, odd_and_even
-from tutelage.population.quadrature import expected
-from tutelage.printing import printed
-from tutelage.training.trajectory import Trajectory
+from tutelage.population.averages import Averages, averages, error_of
+from tutelage.population.expectations import Units, as_units
+from tutelage.population.integrate import integrate
+from tutelage.population.overlaps import Overlaps, OverlapTrajectory, overlaps
+from tutelage.population.whitening import spectral
 
 _FAR = 1e9
 """So many times the largest overlap at the start, or fan-out, and a member counts as diverged."""
+_SAME = 1e-9
+"""Eigenvalues of the inputs' covariance within this share of the largest are one."""
+
+Factor = Callable[[Tensor], Tensor]
+"""From times [A], in steps / d, to factors on both rates [A]."""
 
 
-@printed
 @dataclass(frozen=True, eq=False)
-class Overlaps:
-    """Order parameters of S students with K units and their teachers with M units.
+class Spectrum:
+    """Eigenvalues of the inputs' covariance and what teachers and students have in their eigenspaces.
 
     Attributes
     ----------
-    q, r, t
-        Overlaps among students [S, K, K], of students with teachers [S, K, M], among teachers [S, M, M].
-    c, taught
-        Fan-outs of the students [S, K, C] and of the teachers [S, M, C].
-    activation, slope
-        Of all units.
+    values, shares
+        E distinct eigenvalues, and the share of the dimensions that each has.
+    inner
+        Products of all vectors, students first, in every eigenspace [S, E, K + M, K + M].
     """
 
-    q: Tensor
-    r: Tensor
-    t: Tensor
-    c: Tensor
-    taught: Tensor
-    activation: str = "relu"
-    slope: float = 0.01
-
-    @property
-    def covariance(self) -> Tensor:
-        """Of all pre-activations, students first: [S, K + M, K + M]."""
-        return torch.cat([torch.cat([self.q, self.r], 2), torch.cat([self.r.mT, self.t], 2)], 1)
-
-    def vectors(self) -> tuple[Units, Units]:
-        """A teacher and students with these overlaps, in K + M dimensions, from the root of the covariance.
-
-        What rounding has made of an eigenvalue below 0 is 0.
-        """
-        # The equations need the vectors' products alone, so any vectors with these products do, and K + M dimensions
-        # are enough. The symmetric root exists where Cholesky's does not: students that coincide with one another or
-        # with a teacher.
-        values, basis = torch.linalg.eigh(self.covariance)
-        root = basis * values.clamp_min(0).sqrt().unsqueeze(1) @ basis.mT
-        students, teacher = root.split([self.q.shape[1], self.t.shape[1]], 1)
-        kind = self.activation, self.slope
-        return Units(teacher, self.taught, *kind), Units(students, self.c, *kind)
-
-    def loss(self) -> Tensor:
-        """J of every member, without the noise of the labels: [S]."""
-        return loss(*self.vectors())
+    values: Tensor
+    shares: Tensor
+    inner: Tensor
 
 
-def overlaps(teacher: Network | Units, students: Network | Units) -> Overlaps:
-    """Overlaps Q, R, T of students and their teachers.
-
-    Parameters
-    ----------
-    teacher, students
-        Two-layer networks without biases; one teacher per member or one for all.
-
-    Returns
-    -------
-    Overlaps
-        Q [S, K, K], R [S, K, M], T [S, M, M] and the fan-outs.
-
-    Examples
-    --------
-    >>> w = torch.eye(3, dtype=torch.float64)[None]
-    >>> found = overlaps(Units(w[:, :1], torch.ones(1, 1, 1)), Units(w[:, :2], torch.ones(1, 2, 1)))
-    >>> found.r.squeeze().tolist(), found.loss().item()  # the second unit is one too many
-    ([1.0, 0.0], 0.25)
-    """
-    teacher, students = as_units(teacher), as_units(students)
-    loss(teacher, students)  # raises an error where the two do not fit
-    if bool((students.w.norm(dim=2) == 0).any()):
-        raise TutelageError("a student unit is 0, where its slope is not defined: give every unit some length")
+def spectrum(teacher: Units, students: Units, covariance: float | Tensor) -> tuple[Spectrum, Units, Units]:
+    """The spectrum of a covariance, and the units for whitened inputs in the basis of its eigenvectors."""
+    d = students.w.shape[2]
+    values, basis = spectral(covariance, d)
     members = len(students.w)
-    w, c = (a.expand(members, -1, -1) for a in (teacher.w, teacher.c))
-    q, r, t = students.w @ students.w.mT, students.w @ w.mT, w @ w.mT
-    return Overlaps(q, r, t, students.c, c, students.activation, students.slope)
-
-
-@printed
-@dataclass(frozen=True, eq=False)
-class OverlapTrajectory:
-    """Overlaps during online SGD.
-
-    Attributes
-    ----------
-    start
-        Overlaps at the beginning.
-    times
-        T recorded times, in steps / d.
-    q, r, c
-        Overlaps among students [T, S, K, K], of students with teachers [T, S, K, M], and fan-outs [T, S, K, C].
-    """
-
-    start: Overlaps
-    times: tuple[float, ...]
-    q: Tensor
-    r: Tensor
-    c: Tensor
-
-    def at(self, place: int) -> Overlaps:
-        """The overlaps at one of the times."""
-        o = self.start
-        return Overlaps(self.q[place], self.r[place], o.t, self.c[place], o.taught, o.activation, o.slope)
-
-    def losses(self) -> Tensor:
-        """J at every time: [T, S]."""
-        return torch.stack([self.at(i).loss() for i in range(len(self.times))])
-
-
-def recorded_overlaps(trajectory: Trajectory) -> OverlapTrajectory:
-    """Overlaps of students at the recorded steps of a training, to be compared with :func:`order_parameters`.
-
-    Parameters
-    ----------
-    trajectory
-        Result of :func:`tutelage.train` on two-layer networks without biases, with the weights of all recorded steps.
-
-    Returns
-    -------
-    OverlapTrajectory
-        Overlaps Q, R, T and fan-outs; times are in steps / d, and ``losses()`` is the exact generalisation error.
-
-    Examples
-    --------
-    >>> import tutelage as tt
-    >>> teacher = tt.teachers.Normal(inputs=20, hidden=2, outputs=1, activation="erf").build([0])
-    >>> students = tt.students.FanInNormal(hidden=3, activation="erf", bias=False).build(teacher, seeds=range(4))
-    >>> inputs = tt.inputs.Gaussian(train=1, evaluate=1).draw(teacher, range(4))
-    >>> run = tt.train(teacher, students, inputs, steps=100, batch=1, sampling="online", record=[50])
-    >>> recorded_overlaps(run).times, recorded_overlaps(run).r.shape
-    ((0.0, 2.5, 5.0), torch.Size([3, 4, 3, 2]))
-    """
-    if not isinstance(trajectory.teacher, Network):
-        raise TutelageError("overlaps need a teacher with units, and this teacher is a function or a data set")
-    steps = sorted(trajectory.recorded)
-    each = [overlaps(trajectory.teacher, trajectory.recorded[step]) for step in steps]
-    times = tuple(step / trajectory.teacher.inputs for step in steps)
-    q, r, c = (torch.stack([getattr(now, name) for now in each]) for name in ("q", "r", "c"))
-    return OverlapTrajectory(each[0], times, q, r, c)
-
-
-def noise_term(now: Overlaps, label_noise: float = 0.0) -> Tensor:
-    r"""E[delta_k delta_l], what single samples add to Q over eta^2: [S, K, K].
-
-    .. math:: \sum_{p, q} (c_k \cdot a_p)(c_l \cdot a_q)\, I_4(k, l, p, q) + s^2 (c_k \cdot c_l)\, E[\sigma'(\lambda_k)
-        \sigma'(\lambda_l)], \qquad a = (c, -c^*)
-
-    label_noise: the deviation s of the noise in every output.
-    """
-    count = now.q.shape[1]
-    both = torch.cat([now.c, -now.taught], 1)
-    lean = now.c @ both.mT  # c_k . a_p
-    integrals = fourfold(now.covariance, count, now.activation, now.slope)
-    added = torch.einsum("skp,slq,sklpq->skl", lean, lean, integrals)
-    return added + label_noise**2 * (now.c @ now.c.mT) * _slopes(now) if label_noise else added
+    both = torch.cat([students.w, teacher.w.expand(members, -1, -1)], 1) @ basis  # [S, K + M, d]
+    starts = torch.cat([values.new_ones(1, dtype=torch.bool), values.diff() > _SAME * values[-1]])
+    group = starts.cumsum(0) - 1
+    count = int(group[-1]) + 1
+    mask = torch.nn.functional.one_hot(group, count).to(values.dtype).mT  # [E, d]
+    inner = torch.einsum("spd,ed,sqd->sepq", both, mask, both)
+    per = (mask @ values) / mask.sum(1)
+    white = both * values.sqrt()
+    return (
+        Spectrum(per, mask.sum(1) / d, inner),
+        teacher.moved(white[:, students.w.shape[1] :] if len(teacher.w) > 1 else white[:1, students.w.shape[1] :]),
+        students.moved(white[:, : students.w.shape[1]]),
+    )
 
 
 def change(now: Overlaps, rate: Tensor, second_rate: Tensor, label_noise: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
-    """dQ/dt [S, K, K], dR/dt [S, K, M] and dc/dt [S, K, C] at the rates [S] of the two layers."""
-    if not _closed(now.activation):
-        return _change_as_erfs(now, erf_sum(now.activation), rate, second_rate, label_noise)
+    """dQ/dt [S, K, K], dR/dt [S, M, K] and dc/dt [S, K, C] at the rates [S] of the two layers."""
+    found, root = averages(now, label_noise), now.root()
+    k, eta = now.q.shape[1], rate[:, None, None]
     # dQ and dR of gradient flow are products of the exact gradient with the vectors: w_l . dJ/dw_k, and w*_n . dJ/dw_k.
-    teacher, students = now.vectors()
-    dw, dc = gradient(teacher, students)
-    eta = rate[:, None, None]
-    towards = dw @ students.w.mT
-    dq = -eta * (towards + towards.mT) + eta**2 * noise_term(now, label_noise)
-    return dq, -eta * dw @ teacher.w.mT, -second_rate[:, None, None] * dc
-
-
-def _closed(activation: str) -> bool:
-    """Whether all integrals of an activation are closed forms or one-dimensional."""
-    return activation in KINDS or activation.startswith("hermite-")
-
-
-def _change_as_erfs(
-    now: Overlaps, parts: ErfSum, rate: Tensor, second_rate: Tensor, label_noise: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """:func:`change` of the network of erf units that stands for this one, its tied parts added up."""
-    teacher, students = now.vectors()
-    taught, learnt = parts.units(teacher), parts.units(students)
-    by_part, dc = gradient(taught, learnt)
-    dw = parts.collected(by_part, parts.widths)
-    eta = rate[:, None, None]
-    towards = dw @ students.w.mT
-    noise = noise_term(overlaps(taught, learnt), label_noise)  # [S, K n, K n]
-    once = parts.collected(noise, parts.widths)
-    added = parts.collected(once.mT, parts.widths).mT
-    dq = -eta * (towards + towards.mT) + eta**2 * added
-    return dq, -eta * dw @ teacher.w.mT, -second_rate[:, None, None] * parts.collected(dc, parts.weights)
+    along = found.towards @ root
+    dq = -eta * (along[..., :k] + along[..., :k].mT) + eta**2 * found.noise
+    return dq, -eta * along[..., k:].mT, -second_rate[:, None, None] * found.fan_outs
 
 
 def order_parameters(
@@ -239,19 +104,25 @@ def order_parameters(
     *,
     second_rate: float | Sequence[float] = 0.0,
     label_noise: float = 0.0,
+    batch: int = 1,
+    schedule: Factor | None = None,
+    covariance: float | Tensor | None = None,
     relative: float = 1e-6,
     absolute: float = 1e-8,
     on_progress: Callable[[float], None] | None = None,
 ) -> OverlapTrajectory:
     """Solve the order-parameter equations of online SGD in the limit of many dimensions (Saad and Solla 1995).
 
-    :func:`online_sgd` is the simulation in a finite number of dimensions, with the same arguments.
+    :func:`online_sgd` is the simulation in a finite number of dimensions, with the same arguments;
+    :func:`recorded_overlaps` gives the same of a training.
 
     Parameters
     ----------
     teacher, students
-        Two-layer networks without biases (relu, leaky, abs, linear, erf or hermite-k; odd bounded activations such as
-        tanh by sums of erfs, whose error :func:`erf_sum` tells); only their overlaps and fan-outs matter.
+        Two-layer networks without biases; only their overlaps and fan-outs matter. The expectations are closed forms
+        or one-dimensional for relu, leaky, abs, linear, erf and hermite-k, sums of erfs for odd bounded activations
+        such as tanh, and by quadrature for any other activation, a function of yours too; ``error`` of the result tells
+        how exact they are.
     rate
         eta = d times the learning rate of the first layer, one for all members or one per member.
     times
@@ -260,6 +131,12 @@ def order_parameters(
         The same for the fan-outs; 0 keeps them fixed.
     label_noise
         Standard deviation of Gaussian noise on every output.
+    batch
+        Samples per step; the time counts steps.
+    schedule
+        Factor on both rates as a function of the times [A], entry by entry.
+    covariance
+        Of the inputs: a variance, one per coordinate [d], or a matrix [d, d]; default: the identity.
     relative, absolute
         Tolerances of the integrator.
     on_progress
@@ -268,7 +145,8 @@ def order_parameters(
     Returns
     -------
     OverlapTrajectory
-        Overlaps at the recorded times; ``losses()`` gives the generalisation error [T, S].
+        Overlaps at the recorded times, with a covariance those of the pre-activations, :math:`w^T \\Sigma w`;
+        ``losses()`` gives the generalisation error [T, S].
 
     Examples
     --------
@@ -278,17 +156,14 @@ def order_parameters(
     >>> limit.losses().shape
     torch.Size([3, 1])
     """
+    teacher, students = as_units(teacher), as_units(students)
+    parts = None
+    if covariance is not None:
+        parts, teacher, students = spectrum(teacher, students, covariance)
     start = overlaps(teacher, students)
-    return follow_overlaps(
-        start,
-        rate,
-        times,
-        second_rate=second_rate,
-        label_noise=label_noise,
-        relative=relative,
-        absolute=absolute,
-        on_progress=on_progress,
-    )
+    options = {"second_rate": second_rate, "label_noise": label_noise, "batch": batch, "schedule": schedule}
+    tolerances = {"relative": relative, "absolute": absolute, "on_progress": on_progress}
+    return follow_overlaps(start, rate, times, parts=parts, **options, **tolerances)  # type: ignore[arg-type]
 
 
 def follow_overlaps(
@@ -298,6 +173,9 @@ def follow_overlaps(
     *,
     second_rate: float | Sequence[float] = 0.0,
     label_noise: float = 0.0,
+    batch: int = 1,
+    schedule: Factor | None = None,
+    parts: Spectrum | None = None,
     relative: float = 1e-6,
     absolute: float = 1e-8,
     on_progress: Callable[[float], None] | None = None,
@@ -306,21 +184,11 @@ def follow_overlaps(
 
     Two students that coincide do so for ever under SGD; here rounding parts them where their coincidence is unstable.
     """
-    if not _closed(start.activation):
-        erf_sum(start.activation)  # raises an error where there is none
-    members, k, m = start.r.shape
-    outputs = start.c.shape[2]
+    members = len(start.q)
     rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
-    if not label_noise >= 0:
-        raise TutelageError(f"the deviation of the label noise is not below 0, so it cannot be {label_noise}")
-    cuts = [k * k, k * m, k * outputs]
-
-    def unpacked(y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        q, r, c = y.split(cuts, -1)
-        lead = y.shape[:-1]
-        return q.reshape(*lead, k, k), r.reshape(*lead, k, m), c.reshape(*lead, k, outputs)
-
-    first = torch.cat([a.flatten(1) for a in (start.q, start.r, start.c)], 1)
+    check_noise(label_noise, batch)
+    state = _Rows(start, parts)
+    first = state.packed()
     bound = _FAR * torch.maximum(first.abs().amax(1), start.t.flatten(1).abs().amax(1)).clamp_min(1)
     lost = torch.zeros(members, dtype=torch.bool)
 
@@ -330,9 +198,11 @@ def follow_overlaps(
         # was the cause.
         fine = (y.abs() < bound[who, None]).all(1, keepdim=True)
         lost[who] |= ~fine[:, 0]
-        q, r, c = unpacked(torch.where(fine, y, first[who]))
-        now = Overlaps(q, r, start.t[who], c, start.taught[who], start.activation, start.slope)
-        moves = torch.cat([a.flatten(1) for a in change(now, rates[0][who], rates[1][who], label_noise)], 1)
+        safe = torch.where(fine, y, first[who])
+        now = state.overlaps(safe, who)
+        factor = torch.ones_like(t) if schedule is None else schedule(t)
+        eta, second = (each[who] * factor for each in rates)
+        moves = state.moves(safe, now, averages(now, label_noise), eta, second, eta**2 / batch, who)
         return torch.where(fine, moves, torch.inf)  # a step that leads there is taken back
 
     try:
@@ -342,7 +212,64 @@ def follow_overlaps(
             raise
         member = int(lost.nonzero()[0, 0])
         raise TutelageError(f"the overlaps of member {member} grow without bound: lower the rate") from why
-    return OverlapTrajectory(start, tuple(map(float, times)), *unpacked(states))
+    everyone = torch.arange(members)
+    each = [state.overlaps(y, everyone) for y in states]
+    q, r, c = (torch.stack([getattr(now, name) for now in each]) for name in ("q", "r", "c"))
+    return OverlapTrajectory(start, tuple(map(float, times)), q, r, c, max(error_of(now) for now in each))
+
+
+class _Rows:
+    """The numbers that the equations move, as rows: products of students with all vectors, per eigenspace, and c."""
+
+    def __init__(self, start: Overlaps, parts: Spectrum | None) -> None:
+        self.start, self.k = start, start.q.shape[1]
+        one = torch.ones(1, dtype=torch.float64)
+        self.parts = parts or Spectrum(one, one, start.covariance.unsqueeze(1))
+        self.plain = parts is None
+        self.shape = self.parts.inner[:, :, : self.k].shape[1:]  # [E, K, K + M]
+
+    def packed(self) -> Tensor:
+        return torch.cat([self.parts.inner[:, :, : self.k].flatten(1), self.start.c.flatten(1)], 1)
+
+    def unpacked(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Products [A, E, K, K + M] and fan-outs [A, K, C]."""
+        rows, c = y.split([self.shape.numel(), y.shape[1] - self.shape.numel()], 1)
+        return rows.view(-1, *self.shape), c.view(-1, *self.start.c.shape[1:])
+
+    def overlaps(self, y: Tensor, who: Tensor) -> Overlaps:
+        """The overlaps of the pre-activations."""
+        start, (rows, c) = self.start, self.unpacked(y)
+        both = torch.einsum("e,sekp->skp", self.parts.values, rows)
+        q, r = both.split([self.k, both.shape[2] - self.k], 2)
+        return Overlaps(q, r.mT, start.t[who], c, start.taught[who], start.activation, start.slope)
+
+    def moves(
+        self, y: Tensor, now: Overlaps, found: Averages, eta: Tensor, second: Tensor, noise: Tensor, who: Tensor
+    ) -> Tensor:
+        """The slope of the rows, with rates and the factor on the noise [A]."""
+        k, parts = self.k, self.parts
+        if self.plain:
+            along = (found.towards @ now.root()).unsqueeze(1)
+        else:
+            rows, _ = self.unpacked(y)
+            below = torch.cat([rows[..., k:].mT, parts.inner[who][:, :, k:, k:]], 3)
+            every = torch.cat([rows, below], 2)  # [A, E, K + M, K + M]
+            coefficients = found.towards @ now.root(-0.5)
+            along = parts.values[:, None, None] * (coefficients.unsqueeze(1) @ every)
+        drift = along.clone()
+        drift[..., :k] += along[..., :k].mT
+        added = (noise[:, None, None] * found.noise).unsqueeze(1) * (parts.values * parts.shares)[:, None, None]
+        out = -eta[:, None, None, None] * drift
+        out[..., :k] += added
+        return torch.cat([out.flatten(1), (-second[:, None, None] * found.fan_outs).flatten(1)], 1)
+
+
+def check_noise(label_noise: float, batch: int) -> None:
+    """Raise an error for a deviation or a batch that is none."""
+    if not label_noise >= 0:
+        raise TutelageError(f"the deviation of the label noise is not below 0, so it cannot be {label_noise}")
+    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+        raise TutelageError(f"batch must be a whole number of at least 1, got {batch!r}")
 
 
 def rates_of(value: float | Sequence[float], members: int, name: str) -> Tensor:
@@ -353,116 +280,3 @@ def rates_of(value: float | Sequence[float], members: int, name: str) -> Tensor:
     if not (rates.isfinite() & (rates >= 0)).all():
         raise TutelageError(f"{name} is a finite number not below 0, not {value}")
     return rates.expand(members)
-
-
-def _slopes(now: Overlaps) -> Tensor:
-    """E[sigma'(lambda_k) sigma'(lambda_l)]: [S, K, K]."""
-    size = now.q.diagonal(dim1=1, dim2=2)
-    if now.activation == "erf":
-        inner = (1 + size).unsqueeze(2) * (1 + size).unsqueeze(1) - now.q**2
-        return 2 / torch.pi / inner.sqrt()
-    if now.activation not in KINDS:
-        root = size.sqrt()
-        cosine = (now.q / (root.unsqueeze(2) * root.unsqueeze(1))).clamp(-1, 1)
-        return expected(root, root, cosine, now.activation, "slopes")[0]
-    a, b = odd_and_even(now.activation, now.slope)
-    cosine = (now.q / (size.unsqueeze(2) * size.unsqueeze(1)).sqrt()).clamp(-1, 1)
-    return a * a + b * b * 2 / torch.pi * torch.asin(cosine)
-
-
-_DRAWN = 1 << 22  # numbers drawn at a time
-
-
-def online_sgd(
-    teacher: Network | Units,
-    students: Network | Units,
-    rate: float | Sequence[float],
-    times: Sequence[float],
-    seeds: Sequence[int],
-    *,
-    second_rate: float | Sequence[float] = 0.0,
-    label_noise: float = 0.0,
-    on_progress: Callable[[float], None] | None = None,
-) -> OverlapTrajectory:
-    """Simulate online SGD: every sample is drawn afresh and used once.
-
-    Parameters
-    ----------
-    teacher, students, rate, second_rate, label_noise, on_progress
-        As in :func:`order_parameters`, the limit of many dimensions; a step has the learning rate ``rate / d``.
-    times
-        Times to record in steps / d, rounded to whole steps.
-    seeds
-        One seed per member, which decides its samples.
-
-    Returns
-    -------
-    OverlapTrajectory
-        Overlaps at the recorded times.
-    """
-    teacher, students = as_units(teacher), as_units(students)
-    start = overlaps(teacher, students)
-    members, count, d = students.w.shape
-    seeds = draws.as_seeds(seeds)
-    if len(seeds) != members:
-        raise TutelageError(f"there are {len(seeds)} seeds for {members} members: give one each")
-    record = [round(t * d) for t in recorded_times(times)]
-    if record != sorted(set(record)) or not record or record[0] < 0:
-        raise TutelageError(f"times must grow from 0 on by at least a step, 1 / {d}")
-    both = ((rate, "rate"), (second_rate, "second_rate"))
-    per_step = [rates_of(value, members, name)[:, None, None] / d for value, name in both]
-    taught = teacher.w.expand(members, -1, -1)
-    w, c = torch.cat([students.w, taught], 1).clone(), torch.cat([students.c, -start.taught], 1).clone()
-    wanted, kept = set(record), []
-    draw = _stream(seeds, d, record[-1], c.shape[2], label_noise)
-    # Invariant: at the head of the loop the students have seen `step` samples. The teacher's units stand below the
-    # students' in one array, with -c, so that one product gives the error f - f*.
-    for step in range(record[-1] + 1):
-        if step in wanted:
-            w_students = w[:, :count]
-            kept.append((w_students @ w_students.mT, w_students @ taught.mT, c[:, :count].clone()))
-            if on_progress:
-                on_progress(step / max(record[-1], 1))
-        if step < record[-1]:
-            _step(w, c, count, draw(step), per_step, students)
-    q, r, c_kept = (torch.stack(a) for a in zip(*kept, strict=True))
-    if not (q.isfinite().all() and c_kept.isfinite().all()):
-        raise TutelageError(f"online SGD at the rate {rate} has diverged: lower the rate")
-    return OverlapTrajectory(start, tuple(step / d for step in record), q, r, c_kept)
-
-
-def _step(
-    w: Tensor, c: Tensor, count: int, sample: tuple[Tensor, Tensor], rates: Sequence[Tensor], kind: Units
-) -> None:
-    """One sample for every member, in place: w [S, K + M, d] and c [S, K + M, C], the teacher's last with -c."""
-    x, noise = sample
-    u = w @ x.unsqueeze(2)
-    active, bend = value_and_derivative(kind.activation, u, kind.slope)
-    error = (active.mT @ c).squeeze(1) - noise
-    # Both layers move at the weights before the step: `back` is formed before c changes.
-    back = bend[:, :count] * (c[:, :count] @ error.unsqueeze(2))
-    w[:, :count].baddbmm_(rates[0] * back, x.unsqueeze(1), alpha=-1)
-    c[:, :count].baddbmm_(rates[1] * active[:, :count], error.unsqueeze(1), alpha=-1)
-
-
-def _stream(
-    seeds: Sequence[int], d: int, steps: int, outputs: int, deviation: float
-) -> Callable[[int], tuple[Tensor, Tensor]]:
-    """From a step to its samples x [S, d] and label noise [S, C], drawn some thousand steps at a time."""
-    points, noises = draws.keys(seeds, "online points"), draws.keys(seeds, "online noise")
-    # A draw is a function of seed and position in its stream, so how many are drawn at a time changes no number: it
-    # trades memory against the cost of a call per step.
-    span = max(1, _DRAWN // (len(seeds) * d))
-    none = torch.zeros(len(seeds), outputs, dtype=torch.float64)
-    held: dict[str, Tensor] = {}
-
-    def draw(step: int) -> tuple[Tensor, Tensor]:
-        if step % span == 0:
-            more = min(span, steps - step)
-            held["x"] = draws.normals(points, more * d, step * d).view(len(seeds), more, d)
-            if deviation:
-                drawn = draws.normals(noises, more * outputs, step * outputs)
-                held["noise"] = deviation * drawn.view(-1, more, outputs)
-        return held["x"][:, step % span], held["noise"][:, step % span] if deviation else none
-
-    return draw

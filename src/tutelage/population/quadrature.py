@@ -19,6 +19,10 @@ from tutelage.networks.activations import value_and_derivative
 
 NODES = 200
 """Points of the rule per axis."""
+FEW = 72
+"""Points that are tried first: enough for smooth activations of units of length 1, at a ninth of the cost."""
+AGREED = 1e-12
+"""Largest relative difference from three quarters of them with which they are enough."""
 TOLERANCE = 1e-7
 """Largest difference from the shorter rule, relative to the largest product."""
 ROUNDING = 1e-13
@@ -45,6 +49,9 @@ def expected(
     """
     a, b = torch.broadcast_tensors(first.unsqueeze(2), second.unsqueeze(1))
     a, b, rho = (t.reshape(-1).double().cpu() for t in (a, b, cosine))
+    few, fewer = (_integrated(a, b, rho, activation, what, nodes) for nodes in (FEW, 3 * FEW // 4))
+    if all(not x.numel() or (x - y).abs().max() <= AGREED * x.abs().max() for x, y in zip(few, fewer, strict=True)):
+        return tuple(x.view(cosine.shape).to(cosine.device) for x in few)
     fine, coarse = (_integrated(a, b, rho, activation, what, nodes) for nodes in (NODES, 3 * NODES // 4))
     for place, (x, y) in enumerate(zip(fine, coarse, strict=True)):
         if not x.numel() or (off := (x - y).abs().max()) <= TOLERANCE * x.abs().max().clamp_min(1e-12):

@@ -48,7 +48,7 @@ class Engine(ABC):
 
     def advance(self, students: Network, start: int, stop: int) -> Network:
         """The same for plain SGD, which remembers nothing."""
-        if not self.task.training.optimiser.plain:
+        if not self.task.training.plain:
             raise TutelageError(f"{self.task.unusual} goes on from what it remembers: call learn instead of advance")
         return self.learn(TrainingState(students), start, stop).students
 

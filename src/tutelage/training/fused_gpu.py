@@ -70,6 +70,8 @@ class FusedGpu(Engine):
     @classmethod
     def unsupported(cls, students: Network, task: Task) -> str | None:
         training = task.training
+        if training.own_function:
+            return f"its loops are compiled, and {training.own_function} is a function"
         if training.loss != "mse":
             return f"it minimises the squared error, not {training.loss}"
         if not isinstance(training.optimiser, Sgd | Adam):

@@ -9,7 +9,6 @@ from torch.nn import functional
 from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks.layered import Layered
-from tutelage.training.losses import Loss
 from tutelage.training.settings import Supported, Training, set_rate
 
 OnEpoch = Callable[[int, Layered], None]
@@ -78,7 +77,7 @@ def fit(
     return losses.cpu()
 
 
-def member_losses(outputs: Tensor, wanted: Tensor, loss: Loss) -> Tensor:
+def member_losses(outputs: Tensor, wanted: Tensor, loss: str) -> Tensor:
     """Mean loss of every member over its batch: outputs [S, B, C], wanted [S, B, C] or classes [S, B] -> [S]."""
     if loss == "mse":
         return (outputs - wanted).square().sum(-1).mean(1) / 2

@@ -4,14 +4,13 @@ from abc import abstractmethod
 from typing import Any, Literal
 
 import torch
-from pydantic import Field, NonNegativeFloat
+from pydantic import Field
 from scipy.special import stdtrit
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.settings import Recipe
+from tutelage.settings import PerMember, PerMemberNonNegative, Recipe, per_member
 from tutelage.training.inputs.distributions import normals
-from tutelage.training.losses import Loss
 
 
 class Noise(Recipe):
@@ -30,8 +29,9 @@ class Noise(Recipe):
 
     @classmethod
     def parse(cls, values: Any) -> Any:
-        """The noise that a table with a kind names; a number stands for Gaussian noise of that standard deviation."""
-        if isinstance(values, int | float) and not isinstance(values, bool):
+        """The noise that a table with a kind names; a number, or one per member, is a standard deviation."""
+        numbers = values if isinstance(values, list | tuple) else (values,)
+        if numbers and all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers):
             return GaussianNoise(std=values)
         return super().parse(values)
 
@@ -44,34 +44,45 @@ class Noise(Recipe):
         more = self.added(key, *values.shape[1:])
         return values if more is None else values + more.to(values.dtype)
 
-    def on_labels(self, labels: Tensor, key: Tensor, loss: Loss) -> Tensor:
+    def on_labels(self, labels: Tensor, key: Tensor, loss: str) -> Tensor:
         """The labels made of the noisy outputs with noise of their own: [S, N, C], keys [S] -> [S, N, C]."""
         return labels
+
+
+def _of_keys(size: PerMember, key: Tensor, name: str) -> Tensor | float:
+    """A size for each key, [keys, 1, 1]: those of a member, one per step, stand together."""
+    if not isinstance(size, tuple):
+        return size
+    if len(key) % len(size):
+        per_member(size, len(key), name)  # raises an error that names the number of members
+    each = torch.tensor(size, dtype=torch.float64, device=key.device)
+    return each.repeat_interleave(len(key) // len(size)).view(-1, 1, 1)
 
 
 class GaussianNoise(Noise):
     """Independent noise from N(0, std^2), added to the teacher's outputs or to the inputs."""
 
     kind: Literal["gaussian"] = "gaussian"
-    std: NonNegativeFloat
-    """Standard deviation."""
+    std: PerMemberNonNegative
+    """Standard deviation; one number, or one per member."""
 
     def added(self, key: Tensor, count: int, width: int) -> Tensor | None:
-        return normals(key, count, width, torch.float64).mul_(self.std)
+        return normals(key, count, width, torch.float64).mul_(_of_keys(self.std, key, "std"))
 
 
 class StudentTNoise(Noise):
     """Independent noise with Student's t distribution times ``scale``, added to outputs or inputs: heavy tails."""
 
     kind: Literal["student-t"] = "student-t"
-    scale: NonNegativeFloat
-    """Factor on the noise."""
+    scale: PerMemberNonNegative
+    """Factor on the noise; one number, or one per member."""
     freedom: float = Field(default=3.0, ge=1)
     """Degrees of freedom; smaller values give heavier tails."""
 
     def added(self, key: Tensor, count: int, width: int) -> Tensor | None:
         unit = draws.uniforms(key, count * width).view(-1, count, width)
-        return self.scale * torch.from_numpy(stdtrit(self.freedom, unit.cpu().numpy())).to(key.device)
+        drawn = torch.from_numpy(stdtrit(self.freedom, unit.cpu().numpy())).to(key.device)
+        return _of_keys(self.scale, key, "scale") * drawn
 
 
 class Flips(Noise):
@@ -84,7 +95,7 @@ class Flips(Noise):
     def added(self, key: Tensor, count: int, width: int) -> Tensor | None:
         return None
 
-    def on_labels(self, labels: Tensor, key: Tensor, loss: Loss) -> Tensor:
+    def on_labels(self, labels: Tensor, key: Tensor, loss: str) -> Tensor:
         samples, outputs = labels.shape[1:]
         unit = draws.uniforms(key, 2 * samples).view(-1, samples, 2)
         wrong = (unit[..., :1] < self.share).to(labels.device)

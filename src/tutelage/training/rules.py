@@ -12,9 +12,8 @@ A rule is a pure function, registered under a name so that YAML can name it::
 engine ``stacked``; the compiled engines know SGD and Adam alone, and say so.
 """
 
-import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import torch
@@ -22,46 +21,48 @@ from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat, model_
 from torch import Tensor
 
 from tutelage import draws
-from tutelage.errors import TutelageError, unknown
+from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.training.optimisers import Optimiser, TrainingState
-
-RuleFunction = Callable[..., Any]
+from tutelage.training.own_functions import Function, OwnFunction, OwnFunctions
 
 
 class NumberedStep(int):
     """The number of a step, from 0, and normal numbers that belong to it and to each member's seed."""
 
     seeds: tuple[int, ...]
+    stream: str
 
-    def __new__(cls, number: int, seeds: Sequence[int]) -> "NumberedStep":
+    def __new__(cls, number: int, seeds: Sequence[int], stream: str = "rule") -> "NumberedStep":
         step = super().__new__(cls, number)
-        step.seeds = tuple(seeds)
+        step.seeds, step.stream = tuple(seeds), stream
         return step
+
+    def at(self, number: int) -> "NumberedStep":
+        """Another step of the same members: ``step.at(0).normals(arrays)`` are the same at every step."""
+        return NumberedStep(number, self.seeds, self.stream)
 
     def normals(self, arrays: Sequence[Tensor]) -> list[Tensor]:
         """Independent standard normal numbers of the shapes of these arrays; those of the next step are others."""
         out = []
         for place, array in enumerate(arrays):
-            key = draws.keys(self.seeds, f"rule-{place}", array.device)
+            key = draws.keys(self.seeds, f"{self.stream}-{place}", array.device)
             count = array[0].numel()
             out.append(draws.normals(key, count, start=int(self) * count, dtype=array.dtype).view_as(array))
         return out
 
 
 @dataclass(frozen=True)
-class OwnRule:
-    """A registered rule: its name, its function, and how many arrays it remembers per array of weights."""
+class OwnRule(OwnFunction):
+    """A registered rule; ``slots`` is how many arrays it remembers per array of weights."""
 
-    name: str
-    function: RuleFunction = field(repr=False)
     slots: int = 0
 
 
-RULES: dict[str, OwnRule] = {}
+RULES = OwnFunctions("rule", OwnRule)
 
 
-def rule(slots: int = 0) -> Callable[[RuleFunction], RuleFunction]:
+def rule(slots: int = 0) -> Callable[[Function], Function]:
     """Decorator that registers an update rule under the name of its function.
 
     Parameters
@@ -89,33 +90,10 @@ def rule(slots: int = 0) -> Callable[[RuleFunction], RuleFunction]:
     if not isinstance(slots, int) or slots < 0:
         raise TutelageError(f"slots must be a whole number of at least 0, got {slots!r}: use @rule() or @rule(slots=1)")
 
-    def register(function: RuleFunction) -> RuleFunction:
-        name = function.__name__
-        known = RULES.get(name)
-        if known is not None and known.function.__module__ != function.__module__:
-            raise TutelageError(f"there is a rule '{name}' already: give the new one another name")
-        RULES[name] = OwnRule(name, function, slots)
-        return function
-
-    return register
+    return lambda function: RULES.register(function, slots=slots)
 
 
-def _named(value: Any) -> Any:
-    """The name of a rule; a function that is not registered is, without slots."""
-    if not callable(value):
-        return value
-    if next((r.name for r in RULES.values() if r.function is value), None) is None:
-        rule()(value)
-    return next(r.name for r in RULES.values() if r.function is value)
-
-
-def _known(name: str) -> str:
-    if name not in RULES:
-        raise unknown("rule", name, RULES)
-    return name
-
-
-RuleName = Annotated[str, BeforeValidator(_named), AfterValidator(_known)]
+RuleName = Annotated[str, BeforeValidator(RULES.named), AfterValidator(RULES.known)]
 """Type of a setting that names a rule; a function is accepted and registered under its name."""
 
 
@@ -130,12 +108,7 @@ class Ruled(Optimiser):
 
     @model_validator(mode="after")
     def _takes_its_options(self) -> "Ruled":
-        given = inspect.signature(RULES[self.name].function).parameters.values()
-        taken = [p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY]
-        anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in given)
-        for option in self.options:
-            if option not in taken and not anything:
-                raise unknown(f"option of the rule '{self.name}'", option, taken)
+        RULES.check_options(self.name, self.options)
         return self
 
     def uses(self) -> tuple[Any, ...]:

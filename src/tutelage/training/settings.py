@@ -19,13 +19,16 @@ from pydantic import (
 from tutelage.errors import TutelageError
 from tutelage.settings import ADDED, PerMemberNonNegative, Settings
 from tutelage.training import stopping
-from tutelage.training.losses import Loss
+from tutelage.training.curricula import Curriculum
+from tutelage.training.gradients import Gradient
+from tutelage.training.losses import LOSSES, Loss, LossName
 from tutelage.training.noise import Flips, Noise
 from tutelage.training.optimisers import Adam, GradientFlow, Optimiser, Sgd
 from tutelage.training.parameterisations import Parameterisation, rate_factors
 from tutelage.training.schedules import Constant, Schedule
 from tutelage.training.stopping import Stop
 
+_FUNCTIONS = ("gradient", "curriculum")
 _SPAN = 1000  # steps whose learning rates are computed at a time
 
 
@@ -49,8 +52,9 @@ class Training(Settings):
         Factor on the learning rate over time (:class:`Constant`, :class:`Cosine`, :class:`Drops`, :class:`Settle`,
         :class:`Inverse`, :class:`Stages`), with a ``warm_up`` where wanted.
     loss
-        "mse", "cross-entropy", "soft-cross-entropy", "binary-cross-entropy", "logistic" or "exponential". Trainers with
-        an objective of their own accept only the default.
+        "mse", "cross-entropy", "soft-cross-entropy", "binary-cross-entropy", "logistic" or "exponential", or a function
+        of labels and outputs (:func:`~tutelage.training.loss`). Trainers with an objective of their own accept only the
+        default.
     optimiser
         :class:`Sgd` (with momentum, Nesterov, weight decay), :class:`Adam`, :class:`AdamW` or :class:`GradientFlow`; or
         the name of one, such as "adam". ``weight_decay`` may stand beside it. ``rule=`` in its place takes an update
@@ -70,6 +74,11 @@ class Training(Settings):
         "standard", "ntk" or "mup": how learning rates depend on the widths (:mod:`.parameterisations`).
     stop
         Rule that ends the training of single members early (:class:`LossBelow`, :class:`Plateau`).
+    gradient
+        What replaces the gradient of the loss: a function of students, points and labels
+        (:func:`~tutelage.training.gradient`), or the name of one, such as "natural".
+    curriculum
+        Which points a step sees: a function of the training points (:func:`~tutelage.training.curriculum`).
 
     Examples
     --------
@@ -89,7 +98,7 @@ class Training(Settings):
     """Learning rate; one number, or one per member."""
     schedule: Schedule = Field(default_factory=Constant)
     """Factor on the learning rate over time."""
-    loss: Loss = "mse"
+    loss: LossName = "mse"
     """Loss: "mse" is the squared error."""
     optimiser: Optimiser = Field(default_factory=Sgd)
     """Rule that changes the weights."""
@@ -109,6 +118,10 @@ class Training(Settings):
     """How learning rates depend on the widths of the layers."""
     stop: Annotated[Stop | None, ADDED] = None
     """Rule that ends the training of single members early."""
+    gradient: Annotated[Gradient | None, ADDED] = None
+    """Function that replaces the gradient of the loss: its name, or a table with a name and options."""
+    curriculum: Annotated[Curriculum | None, ADDED] = None
+    """Function that picks the points of every step: its name, or a table with a name and options."""
 
     @model_validator(mode="before")
     @classmethod
@@ -187,11 +200,34 @@ class Training(Settings):
             raise ValueError("'gradient-flow' follows the gradient over all samples: give batch 'all'")
         if self.temperature != 1 and self.loss != "soft-cross-entropy":
             raise ValueError(f"'temperature' belongs to the loss 'soft-cross-entropy', not to '{self.loss}'")
+        if self.curriculum and (self.sampling != "replacement" or self.batch == "all"):
+            raise ValueError(
+                "'curriculum' picks the rows of a batch: give sampling 'replacement' and a number for 'batch'"
+            )
         return self
+
+    def uses(self) -> tuple[Any, ...]:
+        """The function of the loss, whose plugin enters the hash."""
+        return (LOSSES[self.loss],) if self.loss in LOSSES else ()
+
+    @property
+    def own_function(self) -> str | None:
+        """What of this training is a function that some engines cannot call, in a phrase."""
+        for name in _FUNCTIONS:
+            if called := getattr(self, name):
+                return f"the {name} '{called.name}'"
+        return f"the loss '{self.loss}'" if self.loss in LOSSES else None
+
+    @property
+    def plain(self) -> bool:
+        """Whether a step is nothing but the gradient of the loss times the learning rate."""
+        return self.optimiser.plain and self.gradient is None
 
     @property
     def unusual(self) -> str | None:
         """What sets this training apart from plain SGD on the squared error of a fixed set, in a phrase."""
+        if self.own_function:
+            return self.own_function
         if self.loss != "mse":
             return f"the loss {self.loss}"
         if self.generated:
@@ -320,7 +356,16 @@ class Supported:
         self._among("optimiser", settings.optimiser.kind, self.optimisers)
         if settings.mixed_precision and not self.mixed_precision:
             self._fail("mixed_precision", True, ["False"])
-        for name in ("temperature", "label_noise", "input_noise", "layer_rates", "frozen", "parameterisation", "stop"):
+        for name in (
+            "temperature",
+            "label_noise",
+            "input_noise",
+            "layer_rates",
+            "frozen",
+            "parameterisation",
+            "stop",
+            *_FUNCTIONS,
+        ):
             default = Training.model_fields[name].default
             if getattr(settings, name) != default:
                 self._fail(name, getattr(settings, name), [repr(default)])

@@ -10,7 +10,7 @@ from torch import Tensor
 from tutelage.networks import Network
 from tutelage.networks.activations import find, gate, value_and_derivative
 from tutelage.training.engine import Engine, engine
-from tutelage.training.losses import Loss, descent
+from tutelage.training.losses import descent
 from tutelage.training.optimisers import GradientFlow, TrainingState
 from tutelage.training.rules import NumberedStep, Ruled
 from tutelage.training.settings import Training
@@ -51,7 +51,7 @@ class Stacked(Engine):
 
     @torch.no_grad()
     def learn(self, learner: TrainingState, start: int, stop: int) -> TrainingState:
-        learner, optimiser = learner.clone(), self.task.training.optimiser
+        learner, plain = learner.clone(), self.task.training.plain
         rule = Rule(self.task.training, learner.students.widths, self.task.seeds)
         span = self.task.span if self.task.generated else _SPAN
         # Spans bound the memory of rows, rates and fresh points; every draw has the number of its step as a counter, so
@@ -59,7 +59,7 @@ class Stacked(Engine):
         for begin in range(start, stop, span):
             end = min(begin + span, stop)
             batch = self._batches(begin, end)
-            rates = torch.as_tensor(self.task.rates(begin, end) / (self.task.batch if optimiser.plain else 1))
+            rates = torch.as_tensor(self.task.rates(begin, end) / (self.task.batch if plain else 1))
             rates = rates.to(learner.students.device, learner.students.dtype)[:, :, None, None]
             for t in range(end - begin):
                 x, y = batch(t)
@@ -114,6 +114,7 @@ class Rule:
     def __init__(self, training: Training, widths: tuple[int, ...], seeds: tuple[int, ...] = ()) -> None:
         self.room, self.seeds = Room(), seeds
         self.loss, self.temperature, self.optimiser = training.loss, training.temperature, training.optimiser
+        self.gradient, self.plain = training.gradient, training.plain
         self.factors = training.layer_factors(widths)
         trained = [layer for layer, factors in enumerate(self.factors) if any(factors)]
         self.lowest = trained[0] if trained else len(self.factors)
@@ -124,8 +125,8 @@ class Rule:
         A recorded step has its number in an array, since it differs from replay to replay.
         """
         if isinstance(self.optimiser, GradientFlow):
-            self._flow(learner.students, x, y, rates)
-        elif self.optimiser.plain:
+            self._flow(learner.students, x, y, rates, number)
+        elif self.plain:
             self.descend(learner.students, x, y, rates)
         elif isinstance(self.optimiser, Ruled):
             self._ruled(self.optimiser, learner, x, y, rates, NumberedStep(int(number), self.seeds))
@@ -147,11 +148,14 @@ class Rule:
                 students.biases[layer].add_(g.sum(1), alpha=bias_factor)
             g = below
 
-    def gradients(self, students: Network, x: Tensor, y: Tensor) -> list[Tensor | None]:
+    def gradients(self, students: Network, x: Tensor, y: Tensor, number: int | Tensor) -> list[Tensor | None]:
         """The gradient of the mean loss for every array of the students, in order; None for frozen layers.
 
         They hold until the next call.
         """
+        if self.gradient:
+            made = self.gradient.of(students, x, y, NumberedStep(int(number), self.seeds, "gradient"))
+            return [a if factor else None for a, factor in zip(made, self._per_array(students), strict=True)]
         features, gates = _upwards(students, x, self.room)
         g = descent(self.loss, y, features[-1], self.temperature) / -x.shape[1]
         weights: list[Tensor | None] = [None] * students.depth
@@ -175,7 +179,7 @@ class Rule:
         slots = (
             zip(*(slot.parameters for slot in learner.memory), strict=True) if learner.memory else [()] * len(arrays)
         )
-        changes = zip(arrays, self.gradients(students, x, y), slots, self._per_array(students), strict=True)
+        changes = zip(arrays, self.gradients(students, x, y, number), slots, self._per_array(students), strict=True)
         for array, gradient, memory, factor in changes:
             if gradient is not None and factor:
                 rate = rates if array.ndim == 3 else rates[:, 0]
@@ -186,7 +190,7 @@ class Rule:
     ) -> None:
         """A step of a rule of a user, in place: it gets all arrays that are trained at once."""
         students = learner.students
-        found, factors = self.gradients(students, x, y), self._per_array(students)
+        found, factors = self.gradients(students, x, y, step), self._per_array(students)
         places = [i for i, gradient in enumerate(found) if gradient is not None and factors[i]]
         weights = [students.parameters[i] for i in places]
         gradients = [gradient for i in places if (gradient := found[i]) is not None]
@@ -194,13 +198,13 @@ class Rule:
         each = [(rates if w.ndim == 3 else rates[:, 0]) * factors[i] for i, w in zip(places, weights, strict=True)]
         optimiser.move(weights, gradients, memory, each, step)
 
-    def _flow(self, students: Network, x: Tensor, y: Tensor, rates: Tensor) -> None:
+    def _flow(self, students: Network, x: Tensor, y: Tensor, rates: Tensor, number: int | Tensor) -> None:
         """One step of the classical Runge-Kutta method along minus the gradient, in place."""
         start = [a.clone() for a in students.parameters]
         total = [torch.zeros_like(a) for a in start]
         # Per stage: its weight in the sum, and how far along its slope the next stage looks; the last ends the step.
         for share, after in ((1, 0.5), (2, 0.5), (2, 1.0), (1, None)):
-            slopes = self.gradients(students, x, y)
+            slopes = self.gradients(students, x, y, number)
             for place, (array, gradient, factor) in enumerate(
                 zip(students.parameters, slopes, self._per_array(students), strict=True)
             ):
@@ -218,7 +222,7 @@ class Rule:
         return [w for w, _ in self.factors] + biases
 
 
-def step(students: Network, x: Tensor, y: Tensor, rates: Tensor, loss: Loss = "mse") -> None:
+def step(students: Network, x: Tensor, y: Tensor, rates: Tensor, loss: str = "mse") -> None:
     """One step of plain gradient descent on a loss, in place; rates [S, 1, 1], the learning rate divided by B."""
     Rule(Training(steps=1, loss=loss), students.widths).descend(students, x, y, rates)
 

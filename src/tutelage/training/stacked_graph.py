@@ -74,6 +74,8 @@ class StackedGraph(Stacked):
     def unsupported(cls, students: Network, task: Task) -> str | None:
         if not (students.weights[0].is_cuda and task.points.is_cuda and task.labels.is_cuda):
             return "the students and their data are not on a GPU"
+        if task.training.own_function:
+            return f"it records no function of a user, as {task.training.own_function} is"
         if isinstance(task.training.optimiser, Ruled):
             return f"it records no code of a user, as the rule '{task.training.optimiser.name}' is"
         if registered_by_user(students.activation):
@@ -95,7 +97,7 @@ class StackedGraph(Stacked):
     def _tables(self, start: int, stop: int, dtype: torch.dtype) -> Tables:
         """Tables of steps start .. stop-1; with full batches no rows are read, and there is one column per member."""
         device = self.points.device
-        divisor = self.task.batch if self.task.training.optimiser.plain else 1
+        divisor = self.task.batch if self.task.training.plain else 1
         rates = torch.as_tensor(self.task.rates(start, stop).T / divisor).to(device, dtype)[:, :, None, None]
         numbers = torch.arange(start, stop, dtype=torch.float64, device=device)
         if self.task.generated:

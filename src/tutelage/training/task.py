@@ -14,7 +14,7 @@ from tutelage.errors import TutelageError
 from tutelage.networks import BlackBox, Network, concatenate, outputs
 from tutelage.networks.forward import ROWS, outputs_of_batches
 from tutelage.printing import printed
-from tutelage.settings import per_member
+from tutelage.settings import of_all, of_members, per_member, without_members
 from tutelage.training.inputs import Distribution
 from tutelage.training.losses import labels
 from tutelage.training.settings import Training
@@ -133,6 +133,8 @@ class Task:
         shape = (self.members, stop - start, self.batch)
         if self.training.batch == "all":
             return torch.arange(self.samples, device=self.points.device).expand(shape)
+        if self.training.curriculum:
+            return torch.stack([self._picked(step) for step in range(start, stop)], 1)
         if self.training.sampling == "replacement":
             count = (stop - start) * self.batch
             return draws.indices(self.key, count, self.samples, start * self.batch).view(shape)
@@ -143,6 +145,20 @@ class Task:
         )
         skipped = (start - epochs[0] * per_epoch) * self.batch
         return rows[:, skipped : skipped + (stop - start) * self.batch].view(shape)
+
+    def _picked(self, step: int) -> Tensor:
+        """Rows of a step as the curriculum says: int64 [S, B]."""
+        curriculum = self.training.curriculum
+        assert curriculum is not None
+        uniforms = draws.uniforms(self.key, self.batch, step * self.batch)
+        return curriculum.checked(self._course(uniforms, step / self.steps), tuple(uniforms.shape), self.samples)
+
+    @cached_property
+    def _course(self) -> Callable[[Tensor, float], Tensor]:
+        """The function of a curriculum that picks rows, made of these points and labels once."""
+        curriculum = self.training.curriculum
+        assert curriculum is not None
+        return curriculum.function(self.points, self.labels, **curriculum.options)
 
     @property
     def span(self) -> int:
@@ -263,9 +279,8 @@ class Task:
         if len(tasks) == 1:
             return tasks[0]
         first = tasks[0].training
-        rates = tuple(rate for task in tasks for rate in task.learning_rates)
-        same = {"learning_rate": first.learning_rate}
-        if any(task.training.model_copy(update=same) != first for task in tasks):
+        alike = without_members(first)
+        if any(without_members(task.training) != alike for task in tasks):
             raise TutelageError("tasks with different trainings cannot be joined")
         if any(task.batches or task.distribution != tasks[0].distribution for task in tasks):
             raise TutelageError("tasks with different distributions cannot be joined")
@@ -274,7 +289,7 @@ class Task:
         return Task(
             points=torch.cat([task.points for task in tasks]),
             labels=torch.cat([task.labels for task in tasks]),
-            training=first.model_copy(update={"learning_rate": rates}),
+            training=of_all([task.training for task in tasks], [task.members for task in tasks]),
             seeds=tuple(seed for task in tasks for seed in task.seeds),
             teacher=concatenate(teachers) if teachers else None,
             distribution=tasks[0].distribution,
@@ -284,7 +299,7 @@ class Task:
 
     def __getitem__(self, members: Sequence[int]) -> "Task":
         """The same task for some of its members."""
-        training = self.training.model_copy(update={"learning_rate": tuple(self.learning_rates[i] for i in members)})
+        training = of_members(self.training, members)
         index = torch.as_tensor(members, device=self.points.device)
         point_seeds, taught = self.point_seeds, self.taught
         return replace(

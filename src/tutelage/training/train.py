@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from torch import Tensor, nn
 
@@ -15,6 +15,7 @@ from tutelage.training.inputs import Inputs
 from tutelage.training.make_task import as_teacher, make_task
 from tutelage.training.progress import progress_bar
 from tutelage.training.settings import Training, given
+from tutelage.training.several import Trajectories, train_each
 from tutelage.training.stepping import LearningStudents
 from tutelage.training.task import Batches, Task
 from tutelage.training.trajectory import Trajectory
@@ -28,21 +29,33 @@ OnRecord = Callable[[int, Network, Tensor], None]
 """Called with the step, the students and diverged_at [S] at every recorded step."""
 
 
+Taught = Network | BlackBox | nn.Module | Callable[[Tensor], Tensor] | None
+
+
+@overload
 def train(
-    teacher: Network | BlackBox | nn.Module | Callable[[Tensor], Tensor] | None,
-    students: Network,
+    teacher: Taught, students: Network, inputs: Inputs, settings: Training | None = ..., **options: Any
+) -> Trajectory: ...
+@overload
+def train(
+    teacher: Taught, students: Sequence[Network], inputs: Inputs, settings: Training | None = ..., **options: Any
+) -> Trajectories: ...
+def train(
+    teacher: Taught,
+    students: Network | Sequence[Network],
     inputs: Inputs,
     settings: Training | None = None,
     *,
     record: Iterable[int] | Mapping[str, Any] = (),
     keep: Literal["all", "last"] = "all",
     engine: str = "auto",
+    later: Mapping[int, Taught] | None = None,
     batches: Batches | None = None,
     progress: bool = False,
     on_record: OnRecord | None = None,
     on_progress: Callable[[int], None] | None = None,
     **training: Any,
-) -> Trajectory:
+) -> Trajectory | Trajectories:
     r"""Train every student on the labels of its teacher.
 
     By default by SGD on the squared error :math:`J = \tfrac12 E\|f^* - f\|^2` (Tian 2020, eq. 2). All members are
@@ -54,7 +67,8 @@ def train(
         One network per student, or a single network for all of them; a torch module or any function from inputs
         [N, d] to outputs [N, C]; None for a data set, whose labels come with ``inputs``.
     students
-        Networks at the start, [S] members with the teacher's inputs and outputs.
+        Networks at the start, [S] members with the teacher's inputs and outputs; or a list of such stacks, which may
+        differ in widths, depth and activation.
     inputs
         Training and evaluation points, with one seed per member (``Distribution.draw``).
     settings
@@ -67,6 +81,9 @@ def train(
         "all": the result keeps the weights at every recorded step; "last": only at the end.
     engine
         Name of a training engine, or "auto" for the fastest that fits (see ``tutelage engines``).
+    later
+        Teachers that take over at a step, ``{500: second}``: from step 500 on the labels are those of ``second``, for
+        the same points. ``measure(run, names, teacher=second)`` measures the whole run against one of them.
     batches
         Function from a step to the points of its batch, [B, d] or [S, B, d], or to points and labels. It must return
         the same for the same step.
@@ -82,7 +99,9 @@ def train(
     Returns
     -------
     Trajectory
-        The students at the recorded steps. A member whose weights diverge keeps its last bounded weights.
+        The students at the recorded steps. A member whose weights diverge keeps its last bounded weights. For a list
+        of stacks :class:`Trajectories`, one per stack: the numbers of the stacks trained one by one, but for the last
+        bits on the engine ``stacked`` where several stacks have one architecture.
 
     Raises
     ------
@@ -101,9 +120,15 @@ def train(
     (10, 6, 2)
     """
     settings = given(settings, training)
+    if not isinstance(students, Network):
+        options = {"record": record, "keep": keep, "engine": engine, "later": later, "batches": batches}
+        more = {"progress": progress, "on_record": on_record, "on_progress": on_progress}
+        return train_each(train, teacher, students, inputs, settings, **options, **more)
     start = time.perf_counter()
     teacher = as_teacher(teacher, students, inputs)
     task = make_task(students, teacher, inputs, settings, batches)
+    others = [(step, as_teacher(other, students, inputs)) for step, other in sorted((later or {}).items())]
+    tasks = [(step, make_task(students, other, inputs, settings, batches)) for step, other in others]
     recorded: dict[int, Network] = {}
     steps = tuple(sorted({0, task.steps, *steps_to_record(record, task.steps)}))
 
@@ -114,7 +139,7 @@ def train(
             on_record(step, now, diverged_at)
 
     with progress_bar(progress, task.steps, on_progress) as tell:
-        end = follow(students, task, steps, keep_and_tell, engine, tell, tell.describe)
+        end = follow(students, task, steps, keep_and_tell, engine, tell, tell.describe, tasks)
     seconds = time.perf_counter() - start
     return Trajectory(steps, recorded, teacher, inputs, end.diverged_at, end.engine, seconds, end.why, end.stopped_at)
 
@@ -137,11 +162,14 @@ def follow(
     engine: str = "auto",
     on_progress: Callable[[int], None] | None = None,
     on_engine: Callable[[str], None] | None = None,
+    later: Sequence[tuple[int, Task]] = (),
 ) -> TrainingEnd:
     """Train students on a task and hand them over at each of the given steps, in order.
 
-    ``on_engine`` is called once with the engine and why it was chosen.
+    ``on_engine`` is called once with the engine and why it was chosen; ``later``: tasks of the same training that take
+    over at a step.
     """
+    _check_later([step for step, _ in later], task)
     if steps[0] < 0 or steps[-1] > task.steps:
         raise TutelageError(f"recorded steps must lie between 0 and {task.steps}, got {steps[0]} to {steps[-1]}")
     kind, why = choose(engine, students, task)
@@ -149,15 +177,27 @@ def follow(
     if on_engine:
         on_engine(f"{kind.name} ({why})")
     result = LearningStudents(kind, task, students)
-    stop = task.training.stop
+    stop, waiting = task.training.stop, list(later)
     for step in steps:
         while result.step < step:
             begin = result.step
+            if waiting and waiting[0][0] == begin:
+                result = result.on(kind, waiting.pop(0)[1])
             look = min(begin // stop.every * stop.every + stop.every, task.steps) if stop else step
-            result.advance(min(step, begin + _SPAN, look))
+            change = waiting[0][0] if waiting else step
+            result.advance(min(step, begin + _SPAN, look, change))
             if stop and result.step == look:
                 result.stop()
             if on_progress:
                 on_progress(result.step - begin)
         on_record(step, result.students, result.diverged_at)
     return TrainingEnd(result.diverged_at, result.stopped_at, kind.name, why)
+
+
+def _check_later(steps: Sequence[int], task: Task) -> None:
+    """Raise an error for steps at which no teacher can take over."""
+    for step in steps:
+        if isinstance(step, bool) or not isinstance(step, int) or not 0 < step < task.steps:
+            raise TutelageError(f"a later teacher takes over at a step from 1 to {task.steps - 1}, got {step!r}")
+    if steps and task.training.stop:
+        raise TutelageError("a stopping rule would end members before the later teacher: leave out 'stop' or 'later'")

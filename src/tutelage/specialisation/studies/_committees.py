@@ -10,7 +10,8 @@ from tutelage.lab import Context, Experiment, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.networks import Network
 from tutelage.population import loss
-from tutelage.population.order_parameters import follow_overlaps, overlaps
+from tutelage.population.order_parameters import follow_overlaps
+from tutelage.population.overlaps import overlaps
 from tutelage.settings import Seeds
 from tutelage.training import Training, train
 from tutelage.training.inputs import Gaussian

@@ -11,7 +11,9 @@ from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.population.expectations import Units
 from tutelage.population.flow import flow
-from tutelage.population.order_parameters import follow_overlaps, online_sgd, overlaps
+from tutelage.population.online_sgd import online_sgd
+from tutelage.population.order_parameters import follow_overlaps
+from tutelage.population.overlaps import overlaps
 from tutelage.settings import Seeds
 from tutelage.studies.claims import SIGNED, Claim
 from tutelage.studies.figures import PALETTE, panel_grid
@@ -61,7 +63,7 @@ class OverlapLimit(Experiment, kind="overlap-limit", numerics=1):
         without = course.w @ course.w.mT, course.w @ teacher.w.mT
         return {
             "times": Shared(times),
-            "limit": Shared(_seven(limit.q, limit.r)[0]),  # [T, 7]
+            "limit": Shared(_seven(limit.q, limit.r.mT)[0]),  # [T, 7]
             "flow": Shared(_seven(*without)[0]),
         }
 
@@ -85,7 +87,7 @@ class OnlineOverlaps(Experiment, kind="online-overlaps", numerics=1):
         times = np.linspace(0, self.last, self.frames + 1)
         pair = _pair(self.activation, self.dimension, self.members)
         run = online_sgd(*pair, self.rate, times.tolist(), self.seeds)
-        return {"course": _seven(run.q, run.r)}  # [S, T, 7]
+        return {"course": _seven(run.q, run.r.mT)}  # [S, T, 7]
 
 
 @dataclass(frozen=True)
