@@ -20,6 +20,7 @@ from tutelage_docs import (
     maps,
     mathml,
     rooms,
+    scenes,
     study_page,
     thumbs,
     verdicts,
@@ -69,6 +70,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", docstrings.escape, priority=900)
     app.add_directive("papers", citations.PapersDirective)
     app.add_directive("rooms", rooms.RoomsDirective)
+    app.add_directive("scene", scenes.SceneDirective)
     app.add_directive("map", maps.MapDirective)
     app.add_directive("fold", fold.FoldDirective)
     app.add_node(fold.fold_start)
