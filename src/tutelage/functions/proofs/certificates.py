@@ -41,6 +41,18 @@ def save_certificate(
         File to write, as JSON. Numbers are stored exactly.
     margin
         Of the question about top classes; None for epsilon.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tutelage.functions import difference_bound
+    >>> network = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
+    >>> other = Network((torch.eye(2)[None], 1.01 * torch.ones(1, 2, 1)))
+    >>> proof = difference_bound(network, other, (-1, 1), 0.1, keep=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_certificate(proof, 0.1, Path(folder) / "proof.json")
+    ...     (Path(folder) / "proof.json").stat().st_size > 0
+    True
     """
     if (epsilon is None) == (margin is None):
         raise TutelageError("a proof is about epsilon or about top classes: give epsilon, or a margin of 0 or more")
@@ -96,6 +108,18 @@ def check_certificate(
     -------
     tuple
         Whether the boxes cover the domain and every one of them is proved, and a sentence that says so or why not.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tutelage.functions import difference_bound, save_certificate
+    >>> network = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
+    >>> other = Network((torch.eye(2)[None], 1.01 * torch.ones(1, 2, 1)))
+    >>> proof = difference_bound(network, other, (-1, 1), 0.1, keep=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_certificate(proof, 0.1, Path(folder) / "proof.json")
+    ...     check_certificate(Path(folder) / "proof.json", network, other, -torch.ones(2), torch.ones(2))[0]
+    True
     """
     asked, lows, highs = load_certificate(path)
     pair = in_double(first), in_double(second)
