@@ -68,7 +68,7 @@ QUESTIONS = {
         "Does descent converge near the optimum?": ("local.descend", "local.basin_edge", "local.direction"),
         "Which network does training pick?": ("margins.flow", "margins.max_margins", "margins.limits"),
     },
-    "Teachers of modules": {
+    "Modules and codes": {
         "How do I distil a module?": ("distillation.distil", "distillation.learned", "distillation.outcome"),
         "How do I add early exits?": ("exits.train_exits", "exits.early_exit", "exits.exit_within"),
         "How much information does a code keep?": ("autoencoders.best_elbo", "autoencoders.train_sentences"),
