@@ -61,6 +61,7 @@ html_theme = "pydata_sphinx_theme"
 html_math_renderer = "mathml"
 html_title = "tutelage"
 html_static_path = ["_static"]
+html_search_scorer = str(HERE / "_ext" / "scorer.js")
 html_css_files = ["tutelage.css"]
 html_js_files = ["accessible.js", "gallery.js"]
 html_show_sphinx = False

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
@@ -23,6 +23,16 @@ KINDS = (
     "auto_examples/index", "auto_examples/draw_the_pieces",
 )  # fmt: skip
 """One page of every kind."""
+SEARCHED = {
+    "per member learning rate": "answers.html",
+    "cite": "citing.html",
+    "replica": "answers.html",
+    "Windows": "answers.html",
+    "Colab": "answers.html",
+    "early exits": "tutorials/distil_and_exits.html",
+    "course": "course/index.html",
+}
+"""Words of the search, with the page that comes first."""
 AXE = ROOT / "tests" / "studio" / "vendor" / "axe.js"
 
 
@@ -101,7 +111,9 @@ def test_the_site_is_whole(tmp_path, request):
     subjects = {path.stem: page.shown for path, page in pages.items() if path.parent.name == "subjects"}
     assert len(subjects) > 10
     assert {name: words for name, words in subjects.items() if words > MOST_WORDS} == {}
-    look_at(tmp_path / "html", request.getfixturevalue("browser"))
+    browser = request.getfixturevalue("browser")
+    look_at(tmp_path / "html", browser)
+    search_in(tmp_path / "html", browser)
 
 
 def look_at(site: Path, browser) -> None:
@@ -118,6 +130,17 @@ def look_at(site: Path, browser) -> None:
     for path in (site / f"{name}.html" for name in KINDS):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+    page.close()
+
+
+def search_in(site: Path, browser) -> None:
+    """What people look for leads to the page that answers it, before any page of the gallery."""
+    page = browser.new_page()
+    for words, wanted in SEARCHED.items():
+        page.goto((site / "search.html").as_uri() + f"?q={quote(words)}")
+        page.wait_for_function("document.querySelector('.search-summary')?.textContent.includes('finished')")
+        found = page.eval_on_selector_all("ul.search li > a", "all => all.map((a) => a.getAttribute('href'))")
+        assert found[0].split("?")[0].split("#")[0] == wanted, words
     page.close()
 
 
