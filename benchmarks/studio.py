@@ -1,6 +1,6 @@
 """Frames per second, lag, dropped frames, memory and training speed of the live page, measured in Chromium.
 
-    python benchmarks/studio.py [--seconds 10] [--json FILE] [--memory-seconds 600] [--connections 5 20] [--connections-only]
+    python benchmarks/studio.py [--seconds 10] [--json FILE] [--memory-seconds 600] [--connections 5 --connections-only]
 
 Starts ``tutelage studio`` as a process of its own, opens the page in Chromium (:mod:`chromium`) at the speed "as fast
 as it can", and counts the frames that are drawn. The same training without a page is measured before and after, in this
@@ -186,7 +186,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--memory-seconds", type=float, default=0)
-    parser.add_argument("--connections", type=int, nargs="+", default=[5, 10, 20, 40, 60])
+    parser.add_argument("--connections", type=int, nargs="+", default=[5, 10, 20, 40])
     parser.add_argument("--connections-only", action="store_true")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
