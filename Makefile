@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 INSTALL ?= # further options of pip
 
-.PHONY: demo test suite docs wheel attack record mutants bench lint types layers hooks clean help
+.PHONY: demo test suite docs notebooks wheel attack record mutants bench lint types layers hooks clean help
 
 help: ## list the targets of this file
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 14
@@ -23,6 +23,9 @@ suite: $(READY) ## all tests, doctests, examples and pages
 docs: $(READY) ## the documentation site, in build/docs; the tests build it too
 	$(BIN)/python -m sphinx -W --keep-going -q -j 2 -d build/doctrees docs build/docs
 	@echo "open build/docs/index.html"
+
+notebooks: $(READY) ## run the chosen examples and the lessons, and write their notebooks
+	$(BIN)/python docs/_ext/tutelage_docs/notebooks.py
 
 wheel: $(READY) ## a wheel in dist, for machines without a clone
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

@@ -1,6 +1,6 @@
 """Frames per second, lag, dropped frames, memory and training speed of the live page, measured in Chromium.
 
-    python benchmarks/studio.py [--seconds 10] [--json FILE] [--memory-seconds 600] [--connections 20]
+    python benchmarks/studio.py [--seconds 10] [--json FILE] [--memory-seconds 600] [--connections 5 --connections-only]
 
 Starts ``tutelage studio`` as a process of its own, opens the page in Chromium (:mod:`chromium`) at the speed "as fast
 as it can", and counts the frames that are drawn. The same training without a page is measured before and after, in this
@@ -186,7 +186,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--memory-seconds", type=float, default=0)
-    parser.add_argument("--connections", type=int, default=20)
+    parser.add_argument("--connections", type=int, nargs="+", default=[5, 10, 20, 40])
+    parser.add_argument("--connections-only", action="store_true")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     found: dict = {"provenance": provenance(), "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
@@ -194,13 +195,13 @@ def main() -> None:
         server, address, times = first_frame(tab)
         found |= times
         try:
-            for name, settings in CASES.items():
+            for name, settings in CASES.items() if not given.connections_only else ():
                 found[name] = compared(tab, address, settings, given.seconds)
                 print(name, found[name], flush=True)
             if given.memory_seconds:
                 found |= sizes(tab, server, address, given.memory_seconds)
             tab.open("about:blank")
-            found["many"] = many(address, given.connections, given.seconds)
+            found["many"] = [many(address, count, given.seconds) for count in given.connections]
         finally:
             server.terminate()
     print(json.dumps(found, indent=1))

@@ -61,8 +61,9 @@ html_theme = "pydata_sphinx_theme"
 html_math_renderer = "mathml"
 html_title = "tutelage"
 html_static_path = ["_static"]
+html_search_scorer = str(HERE / "_ext" / "scorer.js")
 html_css_files = ["tutelage.css"]
-html_js_files = ["gallery.js"]
+html_js_files = ["accessible.js", "gallery.js"]
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
@@ -76,8 +77,8 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "pygments_light_style": "friendly",
-    "pygments_dark_style": "github-dark",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {"index": [], "gallery/index": []}
 copybutton_prompt_text = r"\$ "

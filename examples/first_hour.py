@@ -21,4 +21,4 @@ for step, loss, rho in zip(report.steps, report["evaluate_loss"], report["rho_me
 
 final = report["unit_class"][-1]
 for code, name in enumerate(CLASSES):
-    print(f"{name:>14}: {(final == code).sum(axis=1).mean():5.2f} of {final.shape[1]} units a student")
+    print(f"{name:>14}: {(final == code).sum(axis=1).mean():5.2f} of {final.shape[1]} units per student")

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -121,3 +122,29 @@ def prepared(tmp_path_factory):
     commands = Prepared(tmp_path_factory.mktemp("prepared"))
     yield commands
     commands.end()
+
+
+WHY = "PAGES ARE NOT TESTED IN A BROWSER"
+
+
+def _chromium():
+    """A Chromium of this machine, or None for playwright's own."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return os.environ.get("TUTELAGE_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A Chromium; without one the tests are skipped, or fail where TUTELAGE_BROWSER=required says so."""
+    required = os.environ.get("TUTELAGE_BROWSER") == "required"
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        (pytest.fail if required else pytest.skip)(f"{WHY}: install playwright")
+    with sync_playwright() as playwright:
+        try:
+            launched = playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
+        except Exception as error:
+            (pytest.fail if required else pytest.skip)(f"{WHY}: install chromium ({str(error).splitlines()[0]})")
+        yield launched
+        launched.close()

@@ -1,5 +1,6 @@
 """Every public name has a numpydoc docstring that names the parameters of its signature, no more and no fewer."""
 
+import doctest
 import importlib
 import inspect
 import re
@@ -65,3 +66,28 @@ def test_functions_say_what_they_return(value):
     found = sections(inspect.getdoc(value))
     returned = inspect.signature(value).return_annotation
     assert ("Returns" in found or "Yields" in found) == (returned not in (None, "None")), returned
+
+
+WITHOUT_RESULT = {
+    "fetch": "downloads a data set",
+    "load_images": "needs a data set that is fetched",
+    "reproduce": "takes seconds, and is run by the tests of pages",
+    "study": "registers for the whole process",
+    "for_modules": "returns a function for the measures of planted teachers",
+}
+"""Functions whose examples show no result, each with the reason; the list may only become shorter."""
+
+
+def shows_a_result(function):
+    """Whether it has an example that runs; with an output where the function returns something."""
+    examples = doctest.DocTestParser().get_examples(function.__doc__)
+    returns = inspect.signature(function).return_annotation not in (None, "None")
+    if not returns:
+        return bool(examples)
+    return any(example.want for example in examples if doctest.SKIP not in example.options)
+
+
+def test_every_public_function_has_an_example_with_its_result():
+    functions = [p.values[0] for p in public() if inspect.isfunction(p.values[0])]
+    assert len(functions) > 150
+    assert {f.__name__ for f in functions if not shows_a_result(f)} == set(WITHOUT_RESULT)

@@ -45,6 +45,19 @@ def assert_same_function(
     ------
     AssertionError
         With the input of the largest difference found, both outputs, the first layer that parts, and what to do.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from tutelage.networks import Network
+    >>> network = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
+    >>> assert_same_function(network, network)
+    >>> other = Network((torch.eye(2)[None], 2 * torch.ones(1, 2, 1)))
+    >>> try:
+    ...     assert_same_function(network, other, (-1, 1))
+    ... except AssertionError as error:
+    ...     print(str(error).splitlines()[0])
+    the networks are not proved to be the same function on the box from -1 to 1 in 2 dimensions
     """
     __tracebackhide__ = True
     from tutelage.functions import same_function
@@ -76,6 +89,14 @@ def assert_within(
     ------
     AssertionError
         With the input of the largest difference found, both outputs, the first layer that parts, and what to do.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from tutelage.networks import Network
+    >>> network = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
+    >>> rounded = Network((torch.eye(2)[None], 1.01 * torch.ones(1, 2, 1)))
+    >>> assert_within(network, rounded, 0.03, (-1, 1))
     """
     __tracebackhide__ = True
     from tutelage.functions import difference_bound
@@ -104,6 +125,14 @@ def assert_top1(a: object, b: object, domain: Domain | Ends, *, seconds: float =
     AssertionError
         With an input where the classes differ if one was found, both outputs, the first layer that parts, and what to
         do.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from tutelage.networks import Network
+    >>> network = Network((torch.eye(2)[None], torch.eye(2)[None]))
+    >>> twice = Network((torch.eye(2)[None], 2 * torch.eye(2)[None]))
+    >>> assert_top1(network, twice, (0.1, 1), margin=0.01)  # other numbers, the same class
     """
     __tracebackhide__ = True
     from tutelage.functions import top_class_agreement
@@ -142,6 +171,16 @@ def assert_valid_export(
     ------
     AssertionError
         With the worst input, both outputs, the first layer that parts, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> from tutelage.networks import Network, save_network
+    >>> network = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_network(network, f"{folder}/model.onnx")
+    ...     assert_valid_export(network, f"{folder}/model.onnx", (-1, 1))
     """
     __tracebackhide__ = True
     from tutelage.functions import check_export

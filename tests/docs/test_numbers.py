@@ -38,3 +38,17 @@ def test_a_quoted_number_is_the_stored_one(quoted):
         return
     (claim,) = [c for c in claims if c["claim"].startswith(quoted["claim"]) and c["setting"] == str(quoted["setting"])]
     assert rounds_to(quoted.get("times", 1) * claim["measured"], quoted["value"]), claim["measured"]
+
+
+def test_the_page_of_the_studio_says_how_many_pages_a_server_bears():
+    stored = json.loads((ROOT / "docs/results/speed/studio-tabs-cpu.json").read_text())
+    page = (ROOT / "docs/studio.md").read_text()
+    assert len(stored["many"]) > 3
+    assert "dirty" not in stored["provenance"]["commit"]
+    for row in stored["many"]:
+        assert f"\n| {row['connections']} | {row['median']:.0f} |\n" in page
+
+
+def test_the_page_of_the_studio_says_the_limit_of_a_server():
+    server = pytest.importorskip("tutelage.studio.server", reason="needs the extra 'studio'")
+    assert f"takes {server._CONNECTIONS} pages at once" in (ROOT / "docs/studio.md").read_text()

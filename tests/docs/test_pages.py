@@ -9,7 +9,7 @@ import yaml
 pytest.importorskip("sphinx", reason="the documentation needs the extra 'docs'")
 
 from PIL import Image
-from tutelage_docs import front, pages, study_page, thumbs, verdicts
+from tutelage_docs import api, front, pages, study_page, thumbs, verdicts
 from tutelage_docs.stored import gallery_studies, summary
 
 from tutelage.studies import STUDIES
@@ -64,6 +64,22 @@ def test_every_command_and_every_public_name_has_its_place():
     for package in packages:
         for name in getattr(getattr(tutelage, package), "__all__", ()):
             assert f":: tutelage.{package}.{name}\n" in written[f"api/{package}.md"]
+
+
+def test_every_question_names_functions_that_have_an_entry():
+    written = pages(DOCS)
+    for questions in api.QUESTIONS.values():
+        for name in (name for names in questions.values() for name in names):
+            assert f"{{py:obj}}`~tutelage.{name}`" in written["api/index.md"]
+            package = (
+                "functions" if name.startswith("testing.") else name.rpartition(".")[0].split(".")[0] or "tutelage"
+            )
+            assert f":: tutelage.{name}\n" in written[f"api/{package}.md"]
+
+
+def test_names_that_no_package_has_are_on_a_page_of_their_own():
+    assert {"grid", "query", "results", "run"} <= set(api.only_at_the_top())
+    assert ":: tutelage.grid\n" in pages(DOCS)["api/tutelage.md"]
 
 
 def test_a_page_has_claims_figure_cost_citation_and_source(stored):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
@@ -17,6 +17,24 @@ PAGES_WITHOUT_TEXT = {"genindex", "search", "py-modindex", "sg_api_usage"}
 MOST_WORDS = 900
 """Of a subject page before its folds, code aside."""
 
+KINDS = (
+    "index", "answers", "cheat_sheet", "glossary", "speed", "course/lesson_1", "tutorials/first_students",
+    "subjects/local", "gallery/index", "gallery/l-shape", "gallery/not_reproduced", "api/index", "api/local",
+    "auto_examples/index", "auto_examples/draw_the_pieces",
+)  # fmt: skip
+"""One page of every kind."""
+SEARCHED = {
+    "per member learning rate": "answers.html",
+    "cite": "citing.html",
+    "replica": "answers.html",
+    "Windows": "answers.html",
+    "Colab": "answers.html",
+    "early exits": "tutorials/distil_and_exits.html",
+    "course": "course/index.html",
+}
+"""Words of the search, with the page that comes first."""
+AXE = ROOT / "tests" / "studio" / "vendor" / "axe.js"
+
 
 class Page(HTMLParser):
     """Links, anchors, sources of scripts and images, and the words of the article of a page."""
@@ -26,6 +44,7 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.loaded: list[str] = []
         self.anchors: set[str] = set()
+        self.without_text: list[str] = []  # images that have no alternative text, not even an empty one
         self.words = self.shown = 0  # in the article, and of these what is neither folded away nor code
         self._inside = self._hidden = 0
         self.feed(path.read_text())
@@ -38,6 +57,8 @@ class Page(HTMLParser):
             self.links.append(given["href"])
         if tag in ("img", "script") and given.get("src"):
             self.loaded.append(given["src"])
+        if tag == "img" and "alt" not in given:
+            self.without_text.append(given["src"])
         if tag == "link" and given.get("rel") == "stylesheet":
             self.loaded.append(given["href"])
         self._inside += tag == "article"
@@ -78,7 +99,7 @@ def broken(path: Path, page: Page, pages: dict[Path, Page]) -> Iterator[str]:
             yield f"{link} has no such place"
 
 
-def test_the_site_is_whole(tmp_path):
+def test_the_site_is_whole(tmp_path, request):
     build(tmp_path)
     pages = {path.resolve(): Page(path) for path in (tmp_path / "html").rglob("*.html") if "_static" not in path.parts}
     assert len(pages) > 100
@@ -86,9 +107,41 @@ def test_the_site_is_whole(tmp_path):
     assert {name: found for name, found in wrong.items() if found} == {}
     empty = [p.name for p, page in pages.items() if page.words < 15 and p.stem not in PAGES_WITHOUT_TEXT]
     assert empty == []
+    assert {name: page.without_text for name, page in pages.items() if page.without_text} == {}
     subjects = {path.stem: page.shown for path, page in pages.items() if path.parent.name == "subjects"}
     assert len(subjects) > 10
     assert {name: words for name, words in subjects.items() if words > MOST_WORDS} == {}
+    browser = request.getfixturevalue("browser")
+    look_at(tmp_path / "html", browser)
+    search_in(tmp_path / "html", browser)
+
+
+def look_at(site: Path, browser) -> None:
+    """No kind of page violates a rule of accessibility in light or dark, or scrolls sideways on a phone."""
+    for scheme, asked in (("light", "axe.run()"), ("dark", "axe.run({runOnly: ['color-contrast']})")):
+        page = browser.new_page(viewport={"width": 1300, "height": 900}, color_scheme=scheme)
+        for name in KINDS:
+            page.goto((site / f"{name}.html").as_uri())
+            page.add_script_tag(path=str(AXE))
+            serious = [v for v in page.evaluate(asked)["violations"] if v["impact"] in ("serious", "critical")]
+            assert [(v["id"], v["nodes"][0]["html"][:120]) for v in serious] == [], f"{name}, {scheme}"
+        page.close()
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    for path in (site / f"{name}.html" for name in KINDS):
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+    page.close()
+
+
+def search_in(site: Path, browser) -> None:
+    """What people look for leads to the page that answers it, before any page of the gallery."""
+    page = browser.new_page()
+    for words, wanted in SEARCHED.items():
+        page.goto((site / "search.html").as_uri() + f"?q={quote(words)}")
+        page.wait_for_function("document.querySelector('.search-summary')?.textContent.includes('finished')")
+        found = page.eval_on_selector_all("ul.search li > a", "all => all.map((a) => a.getAttribute('href'))")
+        assert found[0].split("?")[0].split("#")[0] == wanted, words
+    page.close()
 
 
 def test_a_broken_link_is_found(tmp_path):

@@ -3,8 +3,6 @@
 import base64
 import http.client
 import json
-import os
-import shutil
 import threading
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -141,32 +139,6 @@ def results_studio(tmp_path_factory):
     server, stop = run_studio(folder)
     yield server
     stop()
-
-
-WHY = "THE LIVE PAGE IS NOT TESTED IN A BROWSER"
-
-
-def _chromium():
-    """A Chromium of this machine, or None for playwright's own."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return os.environ.get("TUTELAGE_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """A Chromium; without one the tests are skipped, or fail where TUTELAGE_BROWSER=required says so."""
-    required = os.environ.get("TUTELAGE_BROWSER") == "required"
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        (pytest.fail if required else pytest.skip)(f"{WHY}: install playwright")
-    with sync_playwright() as playwright:
-        try:
-            launched = playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
-        except Exception as error:
-            (pytest.fail if required else pytest.skip)(f"{WHY}: install chromium ({str(error).splitlines()[0]})")
-        yield launched
-        launched.close()
 
 
 class Tab:

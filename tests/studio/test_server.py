@@ -301,15 +301,28 @@ def test_frames_that_commands_ask_for_wait_until_the_page_is_ready(studio):
 def test_a_seek_is_not_cut_short_by_a_frame_that_is_drawn():
     """The session's own note that it owes a frame is no command of the page."""
     session = Session(lambda message: None)
-    assert not session._interrupted()
+    assert not session._stopped()
     session.frames = 2
     session._offer()
     assert session._owed
     session.receive('{"do": "drawn"}')
     assert not session._owed
-    assert not session._interrupted()
+    assert not session._stopped()
     session.receive('{"do": "pause"}')
-    assert session._interrupted()
+    assert session._stopped()
+
+
+def test_a_long_way_to_a_tick_is_shown_on_the_way(studio, monkeypatch):
+    monkeypatch.setattr("tutelage.studio.session.PROGRESS", 0.0)
+    with studio.page() as page:
+        page.send(do="open", scene="distillation", settings={"dimension": 20, "members": 8}, number=1)
+        last = page.words("opened") and page.frame()[1]["tick"]
+        page.send(do="seek", tick=20)
+        ticks = [last]
+        while ticks[-1] < 20:
+            ticks.append(page.frame()[1]["tick"])
+        assert ticks == sorted(ticks)
+        assert len(set(ticks)) > 2
 
 
 def test_commands_that_wait_are_counted_by_their_size():

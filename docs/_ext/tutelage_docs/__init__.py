@@ -20,9 +20,12 @@ from tutelage_docs import (
     maps,
     mathml,
     rooms,
+    scenes,
+    sheet,
     study_page,
     thumbs,
     verdicts,
+    words,
 )
 from tutelage_docs.stored import gallery_studies
 
@@ -56,6 +59,7 @@ def _write(app: Sphinx) -> None:
 def _write_pictures_and_playground(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         thumbs.write(Path(app.outdir) / "_static" / "thumbs", gallery_studies(Path(app.srcdir)))
+        sheet.write(Path(app.srcdir) / "cheat_sheet.md", Path(app.outdir) / "_static" / "cheat-sheet.pdf")
         write_playground(Path(app.outdir) / "_static" / "playground.html")
 
 
@@ -69,6 +73,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", docstrings.escape, priority=900)
     app.add_directive("papers", citations.PapersDirective)
     app.add_directive("rooms", rooms.RoomsDirective)
+    app.add_directive("scene", scenes.SceneDirective)
+    app.add_directive("word", words.WordDirective)
     app.add_directive("map", maps.MapDirective)
     app.add_directive("fold", fold.FoldDirective)
     app.add_node(fold.fold_start)

@@ -92,6 +92,12 @@ def best_elbo(mean: Tensor, log_std: Tensor, probabilities: Tensor, points: int 
     -------
     Tensor
         [S].
+
+    Examples
+    --------
+    >>> mean, log_std = torch.tensor([[[-3.0], [3.0]]]), torch.zeros(1, 2, 1)  # two symbols, two codes apart
+    >>> best_elbo(mean, log_std, torch.tensor([0.5, 0.5])).shape
+    torch.Size([1])
     """
     mean, log_std, weight = (
         doubles(v, n) for v, n in ((mean, "mean"), (log_std, "log_std"), (probabilities, "probabilities"))

@@ -63,6 +63,14 @@ def reconstructions(model: Model, sentences: Tensor, seeds: Sequence[int], resam
     -------
     Tensor
         [S, copies, N, T].
+
+    Examples
+    --------
+    >>> from tutelage.autoencoders import sentence_models
+    >>> model = sentence_models([0], vocabulary=20, longest=4, latent=2, hidden=8, embedding=4)
+    >>> sentences = torch.randint(0, 20, (3, 4))
+    >>> reconstructions(model, sentences, [0], resample=2, copies=5).shape
+    torch.Size([1, 5, 3, 4])
     """
     keys = {name: draws.keys(seeds, f"reconstruction-{name}") for name in ("noise", "choice", "word")}
     count, longest = sentences.shape
@@ -141,6 +149,14 @@ def sentence_bounds(model: Model, seeds: Sequence[int], samples: int = 2048, cod
     Returns
     -------
     list of Bounds
+
+    Examples
+    --------
+    >>> from tutelage.autoencoders import sentence_models
+    >>> model = sentence_models([0], vocabulary=20, longest=4, latent=2, hidden=8, embedding=4)
+    >>> [bounds] = sentence_bounds(model, [0], samples=64, codes=4)
+    >>> bool(bounds.lower < bounds.upper)
+    True
     """
     if samples < 2 or codes < 1:
         raise TutelageError("the bounds need two samples or more, and one code for each at least")

@@ -84,6 +84,15 @@ def train_sentences(
     Returns
     -------
     SentenceCourse
+
+    Examples
+    --------
+    >>> from tutelage.autoencoders import sentence_models, settled_adam
+    >>> model = sentence_models([0], vocabulary=20, longest=4, latent=2, hidden=8, embedding=4)
+    >>> sentences = torch.randint(0, 20, (50, 4))
+    >>> course = train_sentences(model, sentences, [1.0], [0], settled_adam(2, batch=10))
+    >>> course.steps
+    (2,)
     """
     settings, how = settings or settled_adam(1000, 32, 1.5e-2), objective or SentenceObjective()
     steps, batch = steps_and_batch(settings, "train_sentences")

@@ -241,6 +241,11 @@ def sentence_models(
     Returns
     -------
     Model
+
+    Examples
+    --------
+    >>> sentence_models(range(2), vocabulary=20, longest=4, latent=2, hidden=8, embedding=4).members
+    2
     """
     if vocabulary < 2 or min(longest, latent, hidden, embedding) < 1:
         raise TutelageError("a model of sentences needs two words or more, the end among them, and sizes of at least 1")

@@ -108,6 +108,11 @@ def settled_adam(steps: int, batch: int = 128, learning_rate: float = 1e-3, shar
     Returns
     -------
     Training
+
+    Examples
+    --------
+    >>> settled_adam(1000).steps
+    1000
     """
     schedule = Settle(share=share)
     return Training(steps=steps, batch=batch, learning_rate=learning_rate, schedule=schedule, optimiser=Adam())

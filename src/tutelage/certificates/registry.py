@@ -111,6 +111,11 @@ def theorems() -> dict[str, Theorem]:
     -------
     dict
         :class:`Theorem` by name.
+
+    Examples
+    --------
+    >>> [name for name in theorems() if "margin" in name]
+    ['smoothed-margin', 'max-margin-limit', 'margin-risk']
     """
     import_from_subjects("certificates")
     return THEOREMS
@@ -139,6 +144,11 @@ def find(name: str) -> Theorem:
     -------
     Theorem
         A :class:`~tutelage.TutelageError` names the nearest theorem if there is none of that name.
+
+    Examples
+    --------
+    >>> find("alignment").source
+    'Tian 2020, Theorem 1; Tian 2019, Theorem 2'
     """
     if name not in theorems():
         raise unknown("theorem", name, THEOREMS)
@@ -206,6 +216,26 @@ def certify_all(*about: Any, **options: Any) -> dict[str, list[Certificate]]:
     -------
     dict
         Certificates per member, by name of the theorem.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import tutelage as tt
+    >>> teacher = tt.teachers.Levels(inputs=5, hidden=2, outputs=2).build([0])
+    >>> x = torch.randn(1, 100, 5)
+    >>> for name, [certificate] in certify_all(teacher, teacher, x).items():
+    ...     print(f"{name}: {certificate.verdict}")
+    alignment: holds
+    relu-independence: not applicable
+    three-points: not applicable
+    free-point: not applicable
+    noisy-recovery: holds
+    polynomial-samples: not applicable
+    teacher-aware-samples: not applicable
+    pruning: not applicable
+    prunable-part: holds
+    zero-gradient: holds
+    lemma-1: holds
     """
     fitting = [subject for subject in subjects().values() if subject.accepts(*about)]
     if not fitting:

@@ -38,6 +38,10 @@ def load_images(name: str, folder: Path | str | None = None) -> Images:
     -------
     Images
         The decoded arrays have the recorded digest.
+
+    Examples
+    --------
+    >>> images = load_images("fashion-mnist")  # doctest: +SKIP
     """
     dataset, root = find(name), cache_folder(folder)
     if path_of(dataset, root).exists():

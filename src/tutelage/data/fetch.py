@@ -48,6 +48,10 @@ def fetch(
     -------
     Path
         The stored file.
+
+    Examples
+    --------
+    >>> path = fetch("fashion-mnist")  # doctest: +SKIP
     """
     dataset, root = find(name), cache_folder(folder)
     if path_of(dataset, root).exists() and not again:

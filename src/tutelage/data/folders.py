@@ -33,6 +33,18 @@ def image_folder(
     -------
     Images
         Classes in the order of the names of the training folders.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for place in ("train/cat", "train/dog", "val/cat", "val/dog"):
+    ...         (Path(folder) / place).mkdir(parents=True)
+    ...         Image.new("RGB", (40, 30)).save(Path(folder) / place / "a.png")
+    ...     images = image_folder(folder, size=16)
+    >>> images.train.shape
+    (2, 16, 16, 3)
     """
     root = Path(folder)
     if not (root / "train").is_dir() or not (root / test).is_dir():

@@ -76,6 +76,12 @@ def film_talk(train: int = 1 << 15, test: int = 2048, seed: int = 0) -> Corpus:
     Returns
     -------
     Corpus
+
+    Examples
+    --------
+    >>> corpus = film_talk(train=1000, test=100)
+    >>> corpus.train.shape, round(corpus.entropy, 2)
+    (torch.Size([1000, 8]), 10.94)
     """
     return from_grammar(FILM_TALK, train, test, seed)
 
@@ -113,6 +119,16 @@ def read_sentences(
     -------
     Corpus
         Its entropy is that of the distribution that gives every sentence of the file the same weight.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "talk.txt"
+    ...     _ = path.write_text("The cat sleeps. The dog runs! Does the cat run? The end.")
+    ...     corpus = read_sentences(path)
+    >>> len(corpus.train) + len(corpus.test)
+    4
     """
     text = _read(Path(path))
     split = [tuple(_WORD.findall(piece.lower())) for piece in re.split(r"[.!?\n\r]+", text)]

@@ -72,6 +72,12 @@ def balanced_start(
     Returns
     -------
     Start
+
+    Examples
+    --------
+    >>> from tutelage.distillation import Polynomial
+    >>> balanced_start(Polynomial(dimension=5).transfer([0], 3), [0], layers=3).network
+    Network(1 member, widths 5-10-10-1, linear, float64 on cpu)
     """
     layers, width, seeds = positive(layers, "layers"), positive(width, "width"), draws.as_seeds(seeds)
     if not 0 < scale < math.inf:
@@ -144,6 +150,11 @@ def guaranteed(start: Tensor, goal: Tensor, layers: int) -> Tensor:
     -------
     Tensor
         Infinite where |w(0)| >= |w_hat|.
+
+    Examples
+    --------
+    >>> guaranteed(torch.tensor([0.01, 0.1]), torch.tensor([1.0, 1.0]), layers=2)
+    tensor([0.1005, 0.3333], dtype=torch.float64)
     """
     start, goal, layers = doubles(start, "start"), doubles(goal, "goal"), positive(layers, "layers")
     if bool((start < 0).any() or (goal < 0).any()):
@@ -195,6 +206,14 @@ def limit(transfer: TransferSet, start: Tensor, layers: int) -> Tensor:
     -------
     Tensor
         [S, d].
+
+    Examples
+    --------
+    >>> from tutelage.distillation import Polynomial, learned
+    >>> transfer = Polynomial(dimension=5).transfer([0], 3)
+    >>> start = 1e-3 * torch.ones(1, 5, dtype=torch.float64)
+    >>> bool((limit(transfer, start, layers=2) - learned(transfer)).norm() < 0.1)
+    True
     """
     start, layers = doubles(start, "start").detach().cpu(), positive(layers, "layers")
     if start.shape != transfer.teacher.shape:

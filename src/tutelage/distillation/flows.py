@@ -80,6 +80,15 @@ def flow(
     Returns
     -------
     StudentFlow
+
+    Examples
+    --------
+    >>> from tutelage.distillation import Polynomial
+    >>> transfer = Polynomial(dimension=5).transfer([0], 3)
+    >>> layers = 0.1 * torch.ones(1, 5, 2).double(), 0.1 * torch.ones(1, 2, 1).double()
+    >>> course = flow(transfer, Network(layers, activation="linear"), [0.0, 10.0])
+    >>> course.w.shape  # [time, member, dimension]
+    torch.Size([2, 1, 5])
     """
     _check(transfer, start)
     shapes = [w.shape[1:] for w in start.weights]

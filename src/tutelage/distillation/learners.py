@@ -65,6 +65,13 @@ def newton(transfer: TransferSet, tolerance: float = 1e-12, most: int = 1000) ->
     -------
     Tensor
         [S, d].
+
+    Examples
+    --------
+    >>> from tutelage.distillation import Polynomial, learned
+    >>> transfer = Polynomial(dimension=5).transfer([0], 3)
+    >>> torch.allclose(newton(transfer), learned(transfer))
+    True
     """
     basis = transfer.basis
     rows = transfer.x @ basis  # [S, n, k], zero columns beyond the rank

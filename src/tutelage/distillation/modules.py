@@ -98,6 +98,14 @@ def distil(
     -----
     Soft labels help where the teacher knows more than the labels do: from other data, or as an ensemble. One that was
     fitted to the same labels gives these back. ``Softening(hard_share=1)`` learns from labels alone, to compare with.
+
+    Examples
+    --------
+    >>> teacher = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 3))
+    >>> x = torch.randn(200, 2)
+    >>> done = distil(teacher, nn.Linear(2, 3), x, epochs=5)
+    >>> bool(done.losses[-1] < done.losses[0]), done.student
+    (True, Linear(in_features=2, out_features=3, bias=True))
     """
     how = softening or Softening()
     settings = given(settings, training, epochs=10, batch=128, learning_rate=1e-3, optimiser=Adam())

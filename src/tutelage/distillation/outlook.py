@@ -257,6 +257,13 @@ def monotonicity(
     Returns
     -------
     Monotonicity
+
+    Examples
+    --------
+    >>> from tutelage.distillation import Distillation, Polynomial
+    >>> index = monotonicity(Distillation(), Polynomial(dimension=10), range(50), 3)
+    >>> index.before.shape
+    torch.Size([50])
     """
     if reading not in ("redrawn", "reused"):
         raise TutelageError(f"a learner's draw is 'redrawn' or 'reused', not '{reading}'")

@@ -59,6 +59,12 @@ def exit_accuracy(model: MultiExit, x: Tensor | Pixels, y: Tensor, top: int = 1)
     -------
     ExitAccuracy
         float64 [M] each.
+
+    Examples
+    --------
+    >>> from tutelage.exits import multi_exit_mlp
+    >>> exit_accuracy(multi_exit_mlp(4, [8, 8], 3), torch.randn(50, 4), torch.arange(50) % 3, top=3)
+    ExitAccuracy(single=float64 [2], ensemble=float64 [2], agreement=float64 [2, 2])
     """
     if not len(x) or len(x) != len(y):
         raise TutelageError(
@@ -132,6 +138,11 @@ def exit_within(budget: float, costs: Sequence[float] | Tensor, validation: Sequ
     -------
     int
         Exit, counted from 1.
+
+    Examples
+    --------
+    >>> exit_within(2.5, costs=[1.0, 2.0, 3.0], validation=[0.7, 0.8, 0.9])
+    2
     """
     if len(costs) != len(validation):
         raise TutelageError(
@@ -199,6 +210,12 @@ def early_exit(model: MultiExit, x: Tensor, threshold: float) -> EarlyAnswer:
     Returns
     -------
     EarlyAnswer
+
+    Examples
+    --------
+    >>> from tutelage.exits import multi_exit_mlp
+    >>> early_exit(multi_exit_mlp(4, [8, 8], 3).eval(), torch.randn(5, 4), threshold=0.9)
+    EarlyAnswer(probabilities=float32 [5, 3], exit_number=int64 [5])
     """
     if not 0 < threshold <= 1:
         raise TutelageError(f"a threshold of confidence lies in 0 .. 1, not at {threshold:g}")
@@ -262,6 +279,12 @@ def exit_times(model: MultiExit, x: Tensor, repeats: int = 20, warm_up: int = 3)
     Returns
     -------
     ExitTimes
+
+    Examples
+    --------
+    >>> from tutelage.exits import multi_exit_mlp
+    >>> exit_times(multi_exit_mlp(4, [8, 8], 3), torch.randn(5, 4), repeats=2)
+    ExitTimes(budget=float64 [2, 2], anytime=float64 [2, 2])
     """
     if repeats < 1:
         raise TutelageError(f"times over {repeats} repeats were asked for: measure at least once")
@@ -317,6 +340,15 @@ def save_exit(model: MultiExit, exit_number: int, example: Tensor, path: Path | 
     Returns
     -------
     Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tutelage.exits import multi_exit_mlp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_exit(multi_exit_mlp(4, [8, 8], 3), 1, torch.zeros(2, 4), Path(folder) / "exit.pt2")
+    ...     torch.export.load(path).module()(torch.zeros(5, 4)).shape
+    torch.Size([5, 3])
     """
     part, path = model.cut(exit_number), Path(path)
     if len(example) < 2:

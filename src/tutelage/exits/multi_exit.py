@@ -100,6 +100,12 @@ def multi_exit_mlp(inputs: int, widths: Sequence[int], classes: int, seed: int =
     Returns
     -------
     MultiExit
+
+    Examples
+    --------
+    >>> model = multi_exit_mlp(4, [8, 8], 3)
+    >>> [tuple(logits.shape) for logits in model(torch.zeros(2, 4))]
+    [(2, 3), (2, 3)]
     """
     _positive(inputs, *widths, classes)
     below = [inputs, *widths]
@@ -129,6 +135,12 @@ def multi_exit_conv(
     Returns
     -------
     MultiExit
+
+    Examples
+    --------
+    >>> model = multi_exit_conv(channels=1, classes=10, blocks=3)
+    >>> [tuple(logits.shape) for logits in model(torch.zeros(2, 1, 28, 28))]
+    [(2, 10), (2, 10), (2, 10)]
     """
     _positive(channels, classes, blocks, width)
     if not set(halve) <= set(range(1, blocks + 1)):
@@ -191,6 +203,12 @@ def initialised(module: nn.Module, seed: int, stream: str = "exits") -> Any:
     -------
     Module
         The same module.
+
+    Examples
+    --------
+    >>> first, again = (initialised(nn.Linear(3, 2), seed=1) for _ in range(2))
+    >>> torch.equal(first.weight, again.weight)
+    True
     """
     with torch.no_grad():
         for name, part in module.named_modules():

@@ -75,6 +75,15 @@ def train_exits(
     Returns
     -------
     TrainedExits
+
+    Examples
+    --------
+    >>> import torch
+    >>> from tutelage.exits import multi_exit_mlp
+    >>> x = torch.randn(200, 4)
+    >>> done = train_exits(multi_exit_mlp(4, [8, 8], 2), x, (x[:, 0] > 0).long(), Training(epochs=2, batch=20))
+    >>> len(done.losses)
+    2
     """
 
     def tell(epoch: int, courses: list[ExitCourse]) -> None:

@@ -28,6 +28,19 @@ def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tup
     -------
     teacher, students, inputs
         Two networks with S members each (a teacher without units is a :class:`BlackBox`), and the points.
+
+    Examples
+    --------
+    >>> import tutelage as tt
+    >>> experiment = tt.TeacherStudent(
+    ...     teacher={"kind": "levels", "inputs": 5, "hidden": 3, "outputs": 2},
+    ...     student={"kind": "small-normal", "width_factor": 2},
+    ...     inputs={"kind": "gaussian", "train": 50, "evaluate": 20},
+    ...     training={"steps": 100}, seeds=4,
+    ... )
+    >>> teacher, students, inputs = build(experiment)
+    >>> students
+    Network(4 members, widths 5-6-2, relu, float32 on cpu)
     """
     dtype = getattr(torch, experiment.precision)
     with _one_at_a_time:

@@ -56,6 +56,22 @@ def execute(
     -------
     list
         Results in the order of the experiments.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import tutelage as tt
+    >>> from tutelage.lab import Store
+    >>> experiment = tt.TeacherStudent(
+    ...     teacher={"kind": "levels", "inputs": 5, "hidden": 3, "outputs": 2},
+    ...     student={"kind": "small-normal"}, inputs={"kind": "gaussian", "train": 50, "evaluate": 20},
+    ...     training={"steps": 100}, seeds=2,
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [result] = execute([experiment], Store(Path(folder)))
+    >>> result.report["evaluate_loss"].shape
+    (2, 2)
     """
     tell = on_progress or (lambda done: None)
     show = on_landed or (lambda result: None)

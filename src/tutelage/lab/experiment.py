@@ -208,6 +208,33 @@ def to_yaml(experiment: Experiment, defaults: bool = False) -> str:
     -------
     str
         YAML; plugins that it needs are named in a comment.
+
+    Examples
+    --------
+    >>> import tutelage as tt
+    >>> experiment = tt.TeacherStudent(
+    ...     teacher={"kind": "levels", "inputs": 5, "hidden": 3, "outputs": 2},
+    ...     student={"kind": "small-normal"}, inputs={"kind": "gaussian", "train": 50, "evaluate": 20},
+    ...     training={"steps": 100}, seeds=2,
+    ... )
+    >>> print(to_yaml(experiment), end="")
+    teacher:
+      kind: levels
+      inputs: 5
+      hidden:
+      - 3
+      outputs: 2
+    student:
+      kind: small-normal
+    inputs:
+      kind: gaussian
+      train: 50
+      evaluate: 20
+    training:
+      steps: 100
+    seeds:
+    - 0
+    - 1
     """
     from tutelage.plugins import describe, used_by  # plugins know experiments, which know them
 

@@ -144,6 +144,20 @@ def results(
     -------
     pyarrow.Table
         One row per recorded step and entry, or per claim, setting and member; ``.to_pandas()`` gives a data frame.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tutelage as tt
+    >>> experiment = tt.TeacherStudent(
+    ...     teacher={"kind": "levels", "inputs": 5, "hidden": 3, "outputs": 2},
+    ...     student={"kind": "small-normal"}, inputs={"kind": "gaussian", "train": 50, "evaluate": 20},
+    ...     training={"steps": 100}, seeds=2,
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = tt.run(experiment, results=folder)
+    ...     results(folder).column_names
+    ['experiment', 'step', 'member', 'seed', 'evaluate_loss']
     """
     if scale is not None:
         return values_of(str(folder), scale, out)
@@ -169,6 +183,20 @@ def query(sql: str, results: str | Path = "results", *, seconds: float = SECONDS
     -------
     pyarrow.Table
         ``.to_pandas()`` gives a data frame.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tutelage as tt
+    >>> experiment = tt.TeacherStudent(
+    ...     teacher={"kind": "levels", "inputs": 5, "hidden": 3, "outputs": 2},
+    ...     student={"kind": "small-normal"}, inputs={"kind": "gaussian", "train": 50, "evaluate": 20},
+    ...     training={"steps": 100}, seeds=2,
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = tt.run(experiment, results=folder)
+    ...     query("SELECT seed, inputs_train FROM members WHERE step = 100 ORDER BY seed", folder).to_pydict()
+    {'seed': [0, 1], 'inputs_train': [50, 50]}
     """
     return query_folder(results, sql, seconds, memory)
 

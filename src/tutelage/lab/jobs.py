@@ -119,6 +119,20 @@ def schedule(
     -------
     list
         Results in the order of the experiments.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tutelage as tt
+    >>> experiment = tt.TeacherStudent(
+    ...     teacher={"kind": "levels", "inputs": 5, "hidden": 3, "outputs": 2},
+    ...     student={"kind": "small-normal"}, inputs={"kind": "gaussian", "train": 50, "evaluate": 20},
+    ...     training={"steps": 100}, seeds=2,
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     results = schedule([experiment], Store(Path(folder)))
+    >>> len(results)
+    1
     """
     word, _, rest = on.partition(":")
     if word == "local":

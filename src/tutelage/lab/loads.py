@@ -73,6 +73,19 @@ def split(experiment: TeacherStudent) -> list[TeacherStudent]:
     -------
     list of TeacherStudent
         The experiment itself, or experiments with some of its members each.
+
+    Examples
+    --------
+    >>> import tutelage as tt
+    >>> experiment = tt.TeacherStudent(
+    ...     teacher={"kind": "levels", "inputs": 50, "hidden": 20, "outputs": 10},
+    ...     student={"kind": "small-normal", "width_factor": 10},
+    ...     inputs={"kind": "gaussian", "train": 1000, "evaluate": 100},
+    ...     training={"steps": 100_000}, seeds=1000,
+    ... )
+    >>> parts = split(experiment)
+    >>> len(parts) > 1, sum(len(part.seeds) for part in parts)
+    (True, 1000)
     """
     members = len(experiment.seeds)
     most = max(1, min(EXPERIMENT_MEMBERS, int(EXPERIMENT_WORK * members / work(experiment))))

@@ -115,6 +115,21 @@ def load_result(folder: Path) -> Any:
     -------
     Result
         Of the class that the experiment's kind uses, such as :class:`TrainedStudents`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tutelage as tt
+    >>> experiment = tt.TeacherStudent(
+    ...     teacher={"kind": "levels", "inputs": 5, "hidden": 3, "outputs": 2},
+    ...     student={"kind": "small-normal"}, inputs={"kind": "gaussian", "train": 50, "evaluate": 20},
+    ...     training={"steps": 100}, seeds=2,
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = tt.run(experiment, results=folder)
+    ...     again = load_result(result.folder)
+    >>> again.experiment == experiment
+    True
     """
     manifest = verify(folder)
     check_settings(folder, manifest)

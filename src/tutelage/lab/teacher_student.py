@@ -279,6 +279,21 @@ def from_yaml(path: str | Path) -> TeacherStudent:
     -------
     TeacherStudent
         A :class:`~tutelage.TutelageError` names the file and the setting if anything is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> text = '''teacher: {kind: levels, inputs: 5, hidden: 3, outputs: 2}
+    ... student: {kind: small-normal}
+    ... inputs: {kind: gaussian, train: 50, evaluate: 20}
+    ... training: {steps: 100}
+    ... seeds: 4
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "a.yaml").write_text(text)
+    ...     experiment = from_yaml(Path(folder) / "a.yaml")
+    >>> experiment.training.steps, len(experiment.seeds)
+    (100, 4)
     """
     values = read_table(path)
     if "grid" in values or "zip" in values:

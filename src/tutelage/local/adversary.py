@@ -66,6 +66,14 @@ def flattest(setting: LocalSetting, level: float, iterations: int = 200) -> Flat
     Returns
     -------
     Flattest
+
+    Examples
+    --------
+    >>> from tutelage.local import local_students, separated_teachers
+    >>> teachers = separated_teachers(2, 3, [0])
+    >>> worst = flattest(LocalSetting(teachers, local_students(teachers, 4, [0])), level=0.01, iterations=20)
+    >>> bool(worst.ratio <= worst.start)
+    True
     """
     size = _scaled(setting, level).flatten(1).norm(dim=1)
     start, best, w = _walk(
@@ -119,6 +127,15 @@ def slowest(setting: LocalSetting, level: float, *, horizon: int = 200, iteratio
     Returns
     -------
     Slowest
+
+    Examples
+    --------
+    >>> from tutelage.local import local_students, separated_teachers
+    >>> teachers = separated_teachers(2, 3, [0])
+    >>> setting = LocalSetting(teachers, local_students(teachers, 4, [0]))
+    >>> worst = slowest(setting, 0.01, horizon=20, iterations=2)
+    >>> worst.end < 0.01
+    tensor([True])
     """
     record, rate = range(horizon + 1), usual_rate(setting)[:, None, None]
 
@@ -288,6 +305,14 @@ def basin_edge(setting: LocalSetting, *, steps: int = 6000, tolerance: float = 1
     Returns
     -------
     Edge
+
+    Examples
+    --------
+    >>> from tutelage.local import local_students, separated_teachers
+    >>> teachers = separated_teachers(2, 3, [0])
+    >>> edge = basin_edge(LocalSetting(teachers, local_students(teachers, 4, [0])), steps=2000)
+    >>> edge.failed
+    tensor([False])
     """
     run = descend(setting, [0, steps], keep=False)
     failed = run.losses[1] > tolerance

@@ -102,6 +102,11 @@ def lazy_rate(setting: LocalSetting, top: Tensor) -> Tensor:
     -------
     Tensor
         1 / (4 sum_j top_j^2 |w_j|^2), [S].
+
+    Examples
+    --------
+    >>> lazy_rate(LocalSetting(torch.eye(2)[None], torch.eye(2)[None]), torch.ones(2))
+    tensor([0.1250], dtype=torch.float64)
     """
     factors = torch.from_numpy(top_of(setting, top))
     return 1 / (4 * (factors.square() * setting.students.square().sum(2)).sum(1))
@@ -245,6 +250,14 @@ def descend_on_samples(
     Returns
     -------
     Descent
+
+    Examples
+    --------
+    >>> from tutelage.local import local_students, separated_teachers
+    >>> teachers = separated_teachers(2, 3, [0])
+    >>> run = descend_on_samples(LocalSetting(teachers, local_students(teachers, 4, [0])), [0, 50], 100, [0])
+    >>> bool(run.losses[-1] < run.losses[0])
+    True
     """
     steps, batch, seeds = tuple(sorted(set(recorded_steps(record)))), positive(batch, "batch"), as_seeds(seeds)
     if not steps or steps[0] < 0:

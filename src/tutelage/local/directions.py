@@ -75,6 +75,13 @@ def direction(setting: LocalSetting, angle: Tensor | float | None = None) -> Dir
     Returns
     -------
     Direction
+
+    Examples
+    --------
+    >>> from tutelage.local import local_students, separated_teachers
+    >>> teachers = separated_teachers(2, 3, [0])
+    >>> direction(LocalSetting(teachers, local_students(teachers, 4, [0]))).vectors.shape
+    torch.Size([1, 4, 3])
     """
     grouping = groups(setting)
     # Half of the mass within the angle keeps |D| bounded, and a smaller angle loses less in the terms with its square.

@@ -86,6 +86,12 @@ def loss(setting: LocalSetting) -> Tensor:
     -------
     Tensor
         L, float64 [S].
+
+    Examples
+    --------
+    >>> import torch
+    >>> loss(LocalSetting(torch.eye(2)[None], 0.5 * torch.eye(2)[None])).round(decimals=4)
+    tensor([0.9206], dtype=torch.float64)
     """
     return loss_and_gradient(setting)[0]
 
@@ -102,6 +108,12 @@ def gradient(setting: LocalSetting) -> Tensor:
     -------
     Tensor
         dL/dw, float64 [S, m, d].
+
+    Examples
+    --------
+    >>> import torch
+    >>> gradient(LocalSetting(torch.eye(2)[None], torch.eye(2)[None])).abs().max() < 1e-12
+    tensor(True)
     """
     return loss_and_gradient(setting)[1]
 
@@ -135,6 +147,12 @@ def hessian(setting: LocalSetting) -> Tensor:
     -------
     Tensor
         [S, m d, m d], the coordinates of the students one after another.
+
+    Examples
+    --------
+    >>> import torch
+    >>> torch.linalg.eigvalsh(hessian(LocalSetting(torch.eye(2)[None], torch.eye(2)[None])))[0].round(decimals=3)
+    tensor([0.3630, 1.4540, 1.6370, 6.5460], dtype=torch.float64)
     """
     if bool(setting.idle.any()):
         raise TutelageError("a student is the zero vector, where the loss has no second derivative: leave it out")

@@ -160,6 +160,14 @@ def random_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int | N
     -------
     Tensor
         Students [S, m, d].
+
+    Examples
+    --------
+    >>> from tutelage.local import LocalSetting, loss, separated_teachers
+    >>> teachers = separated_teachers(2, 3, [0])
+    >>> start = random_start(teachers, 50, [0])
+    >>> start.shape, bool(loss(LocalSetting(teachers, start)) < 0.1)
+    (torch.Size([1, 50, 3]), True)
     """
     teachers = teachers_of(teachers, seeds)
     check_enough(m, teachers.shape[1])
@@ -181,6 +189,12 @@ def subspace_start(teachers: Tensor, m: int, seeds: Sequence[int], number: int |
     -------
     Tensor
         Students [S, m, d].
+
+    Examples
+    --------
+    >>> from tutelage.local import separated_teachers
+    >>> subspace_start(separated_teachers(2, 6, [0]), 20, [0]).shape
+    torch.Size([1, 20, 6])
     """
     teachers = teachers_of(teachers, seeds)
     r = teachers.shape[1]

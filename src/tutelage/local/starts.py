@@ -47,6 +47,12 @@ def separated_teachers(
     -------
     Tensor
         [S, r, d].
+
+    Examples
+    --------
+    >>> teachers = separated_teachers(2, 3, [0, 1], separation=1.0)
+    >>> (teachers[:, 0] * teachers[:, 1]).sum(1).abs() <= math.cos(1.0)
+    tensor([True, True])
     """
     r, d = positive(r, "r"), positive(d, "d")
     if not 0 < lengths[0] <= lengths[1] < math.inf:
@@ -90,6 +96,11 @@ def local_students(teachers: Tensor, m: int, seeds: Sequence[int], *, spread: fl
     -------
     Tensor
         [S, m, d].
+
+    Examples
+    --------
+    >>> local_students(separated_teachers(2, 3, [0, 1]), 4, [0, 1]).shape
+    torch.Size([2, 4, 3])
     """
     teachers = teachers_of(teachers, seeds).expand(len(as_seeds(seeds)), -1, -1)
     members, r, d = teachers.shape

@@ -121,6 +121,13 @@ def orthants(seeds: Sequence[int], count: int = 500, dimension: int = 20) -> Lab
     Returns
     -------
     LabelledPoints
+
+    Examples
+    --------
+    >>> from tutelage.margins import separability
+    >>> data = orthants(range(2), count=50, dimension=6)
+    >>> data.x.shape, separability(data).holds.tolist()
+    (torch.Size([2, 50, 6]), [True, True])
     """
     z = 1 - 2 * (torch.arange(dimension, dtype=torch.float64) % 2)
 
@@ -148,6 +155,13 @@ def cones(seeds: Sequence[int], count: int = 24, dimension: int = 3, half_angle:
     Returns
     -------
     LabelledPoints
+
+    Examples
+    --------
+    >>> from tutelage.margins import separability
+    >>> data = cones(range(3), count=10, dimension=2)
+    >>> data.x.shape, separability(data).holds.tolist()
+    (torch.Size([3, 10, 2]), [True, True, True])
     """
     if not 0 < half_angle < 45:
         raise TutelageError(f"cones of half angle {half_angle} overlap in sign: below 45 degrees they are separable")

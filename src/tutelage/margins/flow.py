@@ -173,6 +173,14 @@ def flow(
     Returns
     -------
     MarginFlow
+
+    Examples
+    --------
+    >>> from tutelage.margins import balanced_start, cones
+    >>> data, start = cones([0], count=10, dimension=2), balanced_start([0], units=6, dimension=2, scale=1e-3)
+    >>> course = flow(data, start, [-math.inf, 0.0, 20.0])
+    >>> course.w.shape  # [time, member, unit, dimension]
+    torch.Size([3, 1, 6, 2])
     """
     w, a, data = _checked(data, start)
     sector = signs(w, data)

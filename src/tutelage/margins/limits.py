@@ -138,6 +138,12 @@ def limits(margins: MaxMargins) -> Limits:
     Returns
     -------
     Limits
+
+    Examples
+    --------
+    >>> from tutelage.margins import cones, max_margins
+    >>> limits(max_margins(cones([0], count=10, dimension=2))).pace_plus.round(decimals=3)
+    tensor([1.7900], dtype=torch.float64)
     """
     plus, minus = margins.positive.norm, margins.negative.norm
     return Limits(plus, minus, 1 / (2 * plus), 1 / (2 * minus), plus / (plus + minus), 1 / (2 * (plus + minus)))

@@ -22,6 +22,11 @@ def half_squares(wanted: Tensor, got: Tensor) -> Tensor:
     -------
     Tensor
         One loss per member, [S].
+
+    Examples
+    --------
+    >>> half_squares(torch.ones(1, 4, 2), torch.zeros(1, 4, 2))
+    tensor([1.])
     """
     return (wanted - got).square_().flatten(1).sum(1) / (2 * wanted.shape[1])
 

@@ -124,6 +124,14 @@ def match_modules(
     -------
     list of LayerMatch
         One per pair of layers.
+
+    Examples
+    --------
+    >>> _ = torch.manual_seed(0)
+    >>> teacher = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    >>> [layer] = match_modules(teacher, teacher, torch.randn(100, 3))
+    >>> [int(unit) for unit in layer.best_student]
+    [0, 1, 2, 3]
     """
     pairs = _named(teacher, student, layers) if layers is not None else None
     sums: list[StreamedCorrelation] = []

@@ -72,6 +72,15 @@ def measure_of(
     -------
     callable
         The decorator; it returns a :class:`Measure` that keeps the function's docstring.
+
+    Examples
+    --------
+    >>> @measure_of("member")
+    ... def largest_weight(snapshot):
+    ...     return torch.stack([w.abs().amax((1, 2)) for w in snapshot.student.weights]).amax(0)
+    >>> largest_weight.name, largest_weight.axis
+    ('largest_weight', 'member')
+    >>> _ = MEASURES.pop("largest_weight")  # measured by default until then
     """
 
     def register(function: Callable[[Snapshot], Tensor]) -> Measure:

@@ -40,6 +40,14 @@ def classify(
     -------
     Tensor
         Codes of ``CLASSES``, int64 [S, n].
+
+    Examples
+    --------
+    >>> correlation = torch.tensor([[[0.99, 0.97, 0.2, 0.0]]])  # of one teacher unit with four student units
+    >>> features, gates = torch.rand(1, 50, 4), (torch.rand(1, 50, 4) > 0.5).float()
+    >>> features[..., 3] = gates[..., 3] = 0
+    >>> [CLASSES[code] for code in classify(correlation, features, gates, torch.ones(1, 4))[0]]
+    ['specialised', 'duplicate', 'unspecialised', 'dead']
     """
     dead = (features == 0).all(1)
     linear = gates.amin(1) == gates.amax(1)

@@ -59,6 +59,17 @@ def save_network(
         Of a safetensors file: "tutelage", all members and their activation, or "torch", a state dict.
     names
         Of the layers of a state dict, as in :func:`to_state_dict`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> network = Network((torch.ones(1, 3, 4), torch.ones(1, 4, 1)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a.onnx", "a.safetensors"):
+    ...         save_network(network, Path(folder) / name)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['a.onnx', 'a.safetensors']
     """
     suffix = Path(path).suffix.lower()
     check_layout(path, layout)

@@ -33,6 +33,14 @@ def fan_out(network: Network, activity: Activity, layer: int) -> Tensor:
     -------
     Tensor
         V_l [S, N, C, n_l], with one more column for the constant where the network has biases.
+
+    Examples
+    --------
+    >>> from tutelage.networks import Network, forward
+    >>> network = Network((torch.eye(2)[None], torch.tensor([[[1.0, 2.0], [0.0, 3.0]]])))
+    >>> fan_out(network, forward(network, torch.tensor([[[1.0, -1.0]]])), 1)  # [member, sample, output, unit]
+    tensor([[[[1., 0.],
+              [2., 3.]]]])
     """
     if not 0 <= layer <= network.depth:
         raise TutelageError(
@@ -63,6 +71,15 @@ def alpha(student_fan_out: Tensor, teacher_fan_out: Tensor) -> Tensor:
     -------
     Tensor
         A_l at every sample, [S, N, n, m].
+
+    Examples
+    --------
+    >>> from tutelage.networks import Network, forward
+    >>> x = torch.randn(1, 5, 3)
+    >>> student, teacher = (Network((torch.randn(1, 3, n), torch.randn(1, n, 2))) for n in (4, 3))
+    >>> v, v_teacher = (fan_out(network, forward(network, x), 1) for network in (student, teacher))
+    >>> alpha(v, v_teacher).shape  # 5 samples, 4 student units, 3 teacher units
+    torch.Size([1, 5, 4, 3])
     """
     return student_fan_out.mT @ teacher_fan_out
 
@@ -79,6 +96,14 @@ def beta(student_fan_out: Tensor) -> Tensor:
     -------
     Tensor
         B_l at every sample, [S, N, n, n].
+
+    Examples
+    --------
+    >>> from tutelage.networks import Network, forward
+    >>> network = Network((torch.eye(2)[None], torch.tensor([[[1.0, 2.0], [0.0, 3.0]]])))
+    >>> beta(fan_out(network, forward(network, torch.ones(1, 1, 2)), 1))
+    tensor([[[[5., 6.],
+              [6., 9.]]]])
     """
     return student_fan_out.mT @ student_fan_out
 
@@ -110,6 +135,17 @@ def recursive_gradient(
     -------
     Tensor
         g_l [S, N, n_l]; agrees with :func:`backward` up to rounding for any depth and widths.
+
+    Examples
+    --------
+    >>> from tutelage.networks import Network, forward
+    >>> x = torch.randn(1, 5, 3, dtype=torch.float64)
+    >>> sizes = (3, 4, 2), (3, 6, 2)
+    >>> teacher, student = (Network(tuple(torch.randn(1, *s).double() for s in ((a, b), (b, c)))) for a, b, c in sizes)
+    >>> run, wanted = forward(student, x), forward(teacher, x)
+    >>> by_lemma = recursive_gradient(student, run, teacher, wanted, layer=1)
+    >>> torch.allclose(by_lemma, backward(student, run, wanted.outputs - run.outputs)[0])
+    True
     """
     if not 1 <= layer <= min(student.depth, teacher.depth):
         raise TutelageError(
@@ -143,6 +179,14 @@ def backward(network: Network, activity: Activity, top: Tensor) -> tuple[Tensor,
     -------
     tuple of Tensor
         (g_1, ..., g_L), each [S, N, n_l].
+
+    Examples
+    --------
+    >>> from tutelage.networks import Network, forward
+    >>> network = Network((torch.randn(1, 3, 4), torch.randn(1, 4, 2)))
+    >>> signals = backward(network, forward(network, torch.randn(1, 5, 3)), torch.ones(1, 5, 2))
+    >>> [tuple(signal.shape) for signal in signals]
+    [(1, 5, 4), (1, 5, 2)]
     """
     gradients = [top]
     for layer in range(network.depth - 1, 0, -1):

@@ -28,6 +28,16 @@ def save(network: Network, path: str | Path) -> None:
         S members.
     path
         File to write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> network = Network((torch.ones(2, 3, 4), torch.ones(2, 4, 1)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(network, Path(folder) / "a.safetensors")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['a.safetensors']
     """
     write_atomically(Path(path), to_bytes(network))
 
@@ -59,6 +69,16 @@ def load(path: str | Path) -> Network:
     ------
     TutelageError
         If the file was not written by :func:`save`; use :func:`read_network` for files of other programs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> network = Network((torch.ones(2, 3, 4), torch.ones(2, 4, 1)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(network, Path(folder) / "a.safetensors")
+    ...     load(Path(folder) / "a.safetensors")
+    Network(2 members, widths 3-4-1, relu, float32 on cpu)
     """
     path = Path(path)
     arrays, about = _read(path)

@@ -119,6 +119,13 @@ def outputs(network: Network | BlackBox, points: Tensor) -> Tensor:
     -------
     Tensor
         Outputs [S, N, C].
+
+    Examples
+    --------
+    >>> network = Network((torch.ones(1, 2, 3), torch.ones(1, 3, 1)))
+    >>> outputs(network, torch.tensor([[1.0, 1.0], [-1.0, 0.0]]))
+    tensor([[[6.],
+             [0.]]])
     """
     f = stacked_points(network, points)
     if isinstance(network, BlackBox):

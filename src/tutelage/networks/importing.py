@@ -43,6 +43,17 @@ def read_network(
     -------
     Network
         All members of a file of tutelage, else one member.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> from safetensors.torch import save_file
+    >>> layers = {"0.weight": torch.ones(4, 3), "2.weight": torch.ones(1, 4)}  # the state dict of a torch module
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_file(layers, Path(folder) / "model.safetensors")
+    ...     read_network(Path(folder) / "model.safetensors", "leaky", 0.1)
+    Network(1 member, widths 3-4-1, leaky (slope 0.1), float32 on cpu)
     """
     path = Path(path)
     if path.suffix.lower() == ".onnx":
@@ -156,6 +167,16 @@ def read_any_network(
     -------
     Network or SparseNetwork
         With dense layers where these are small enough.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> from tutelage.networks import Network, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(Network((torch.ones(1, 3, 4), torch.ones(1, 4, 1))), Path(folder) / "a.safetensors")
+    ...     read_any_network(Path(folder) / "a.safetensors")
+    Network(1 member, widths 3-4-1, relu, float32 on cpu)
     """
     if Path(path).suffix.lower() != ".onnx":
         return read_network(path, activation, slope, logits=logits)

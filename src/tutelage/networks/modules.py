@@ -76,6 +76,15 @@ def to_module(network: Network, member: int = 0) -> nn.Sequential:
     -------
     torch.nn.Sequential
         Linear layers and activations.
+
+    Examples
+    --------
+    >>> to_module(Network((torch.ones(1, 3, 4), torch.ones(1, 4, 1))))
+    Sequential(
+      (0): Linear(in_features=3, out_features=4, bias=False)
+      (1): ReLU()
+      (2): Linear(in_features=4, out_features=1, bias=False)
+    )
     """
     single = network[member]
     layers: list[nn.Module] = []

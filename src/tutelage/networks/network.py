@@ -136,6 +136,12 @@ def concatenate(networks: Sequence[Network]) -> Network:
     -------
     Network
         All members in the given order.
+
+    Examples
+    --------
+    >>> one, two = (Network((torch.ones(s, 3, 4), torch.ones(s, 4, 1))) for s in (1, 2))
+    >>> concatenate([one, two]).members
+    3
     """
     if not networks:
         raise TutelageError("there is nothing to concatenate: give at least one network")

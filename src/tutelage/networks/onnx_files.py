@@ -33,6 +33,17 @@ def load_onnx(path: str | Path, logits: bool = False) -> Network:
     ------
     TutelageError
         For any other operator, with its name; or where a layer is too large to be written out as a matrix.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> from tutelage.networks import Network, save_network
+    >>> network = Network((torch.ones(1, 3, 4), torch.ones(1, 4, 1)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_network(network, Path(folder) / "a.onnx")
+    ...     load_onnx(Path(folder) / "a.onnx")
+    Network(1 member, widths 3-4-1, relu, float32 on cpu)
     """
     return load_sparse(path, logits).to_network()
 

@@ -65,6 +65,15 @@ def gradient(teacher, students):
     -------
     Network or Units
         The derivatives, in the form and with the shapes of ``students``, float64.
+
+    Examples
+    --------
+    >>> from tutelage.population import Units
+    >>> teacher = Units(torch.eye(2)[None], torch.ones(1, 2, 1))
+    >>> students = Units(0.5 * torch.eye(2)[None], torch.ones(1, 2, 1))
+    >>> gradient(teacher, students).w[0]
+    tensor([[-0.3296, -0.1250],
+            [-0.1250, -0.3296]], dtype=torch.float64)
     """
     if _has_biases(teacher) or _can_learn_biases(students):
         return biased.gradient(*_expanded(teacher, students))
@@ -88,6 +97,13 @@ def hessian(teacher: Network | Units, students: Network | Units) -> Tensor:
     Tensor
         Float64 [S, n d, n d], the weights of the n units one after another; with biases [S, n (d + 1), n (d + 1)],
         each unit's bias after its weights.
+
+    Examples
+    --------
+    >>> from tutelage.population import Units
+    >>> teacher = Units(torch.eye(2)[None], torch.ones(1, 2, 1))
+    >>> torch.linalg.eigvalsh(hessian(teacher, teacher))[0].round(decimals=4)
+    tensor([0.0908, 0.4092, 0.5908, 0.9092], dtype=torch.float64)
     """
     if _has_biases(teacher) or _can_learn_biases(students):
         return biased.hessian(*_expanded(teacher, students))

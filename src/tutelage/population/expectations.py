@@ -141,6 +141,12 @@ def first_layer_gradient(teacher: Units, students: Units) -> Tensor:
     -------
     Tensor
         dJ/dw, float64 [S, n, d].
+
+    Examples
+    --------
+    >>> teacher = Units(torch.eye(2)[None], torch.ones(1, 2, 1))
+    >>> first_layer_gradient(teacher, teacher).abs().max() < 1e-12
+    tensor(True)
     """
     _check(teacher, students)
     if _looped(teacher, students):

@@ -287,6 +287,13 @@ def end_point(teacher: Network | Units, students: Network | Units, tolerance: fl
     -------
     EndPoint
         Loss, gradient norm, extreme eigenvalues and kind, one per member.
+
+    Examples
+    --------
+    >>> teacher = Units(torch.eye(2)[None], torch.ones(1, 2, 1))
+    >>> twins = Units(torch.full((1, 2, 2), 0.5), torch.ones(1, 2, 1))  # two units at one place stay together
+    >>> end_point(teacher, flow(teacher, twins, times=[0, 500]).end).kinds
+    ('saddle',)
     """
     if not 0 < tolerance < math.inf:
         raise TutelageError(f"tolerance must be positive and finite, got {tolerance}")

@@ -47,6 +47,14 @@ def online_sgd(
     -------
     OverlapTrajectory
         Overlaps at the recorded times.
+
+    Examples
+    --------
+    >>> teacher = Units(torch.eye(1, 50)[None], torch.ones(1, 1, 1))
+    >>> students = Units(0.5 * torch.eye(1, 50).repeat(4, 1, 1), torch.ones(4, 1, 1))
+    >>> run = online_sgd(teacher, students, 0.5, [0.0, 5.0], seeds=range(4))
+    >>> run.r.shape  # overlaps with the teacher: [time, member, student unit, teacher unit]
+    torch.Size([2, 4, 1, 1])
     """
     teacher, students = as_units(teacher), as_units(students)
     check_noise(label_noise, batch)

@@ -25,6 +25,14 @@ def judge(claim: Claim | Check, evidence: Any) -> list[Verdict]:
     -------
     list of Verdict
         One per setting.
+
+    Examples
+    --------
+    >>> from tutelage.studies import Check
+    >>> check = Check("the loss vanishes", "loss", "< 1e-6", lambda results: {"": results["loss"]}, "rounding")
+    >>> [verdict] = judge(check, {"loss": 1e-9})
+    >>> verdict.verdict
+    'passes'
     """
     return judge_values(claim, claim.values(evidence))
 

@@ -106,6 +106,12 @@ def reproduce(
     -------
     list of Reproduction
         One per study, in the order of the names.
+
+    Examples
+    --------
+    >>> [done] = reproduce("l-shape", "smoke")  # doctest: +SKIP
+    >>> sorted(path.name for path in done.folder.iterdir())[:3]  # doctest: +SKIP
+    ['claims.json', 'figure.pdf', 'figure.png']
     """
     planned = names if isinstance(names, dict) else plans([names] if isinstance(names, str) else names, scale)
     check_style(style)

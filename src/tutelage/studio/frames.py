@@ -59,6 +59,13 @@ def decode(message: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     -------
     arrays, header
         Arrays float32 by name, and the rest of the header.
+
+    Examples
+    --------
+    >>> from tutelage.studio import Course
+    >>> arrays, about = decode(Course("folds", {"units": 4}).frame())
+    >>> about["kind"], arrays["units"].shape
+    ('frame', (4, 3))
     """
     if message[:4] != MAGIC:
         raise TutelageError(f"a frame starts with {MAGIC.decode()}, got {message[:4]!r}")

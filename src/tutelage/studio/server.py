@@ -268,6 +268,10 @@ def serve(
         State to open the page with: the part of a link after ``#``.
     on_ready
         Called with the address of the page on this machine and the port that was asked for, when the server listens.
+
+    Examples
+    --------
+    >>> serve(results="results")  # doctest: +SKIP
     """
     folder = None if results is None else Path(results)
     if folder is not None and not folder.is_dir():

@@ -27,6 +27,8 @@ from tutelage.studio.frames import PREFIX
 from tutelage.studio.pacing import FRAME, FrameMaker, Pace, Turns
 from tutelage.threads import give_way, single_threaded
 
+PROGRESS = 0.2
+"""Seconds between frames on a long way to a tick."""
 WINDOW = 2
 """Frames that may be on their way."""
 _LEAP = 0.9  # of the time of a frame that the course computes before it looks for commands
@@ -64,7 +66,7 @@ class Session:
         self.playing = False
         self.speed = 1.0
         self.frames = self.drawn = 0  # sent, and drawn by the page; each is written by one thread alone
-        self._due, self._pace = 0.0, Pace()
+        self._due, self._pace, self._shown = 0.0, Pace(), 0.0
         self._told_marks = -1
         self._owed = False  # a command asked for a frame while the page was not ready
         self._maker = FrameMaker(self._show, self._ready)
@@ -163,7 +165,7 @@ class Session:
         settings, events, look = (command.get(n) for n in ("settings", "events", "look"))
         course = Course(str(command.get("scene")), table(settings), rows(events), table(look))
         self.course, self._told_marks, self._pace = course, -1, Pace()
-        course.seek(whole(command.get("tick", 0)), self._interrupted)
+        course.seek(whole(command.get("tick", 0)), self._stopped)
         self._tell(opened=course.plain(), defaults=course.given.model_dump(mode="json"), ticks=course.ticks)
         self._offer()
         self._state()
@@ -193,8 +195,9 @@ class Session:
         tick = whole(command.get("tick", 0)) if "tick" in command else self._course.tick + whole(command["by"])
         self.playing = self.playing and bool(command.get("play"))
         back = tick < self._course.tick
-        self._course.seek(tick, self._interrupted)
         self._told_marks = -1 if back else self._told_marks
+        self._shown = time.monotonic()
+        self._course.seek(tick, self._interrupted)
         self._offer()
         self._state()
 
@@ -237,9 +240,17 @@ class Session:
         assert self.course is not None
         return self.course
 
-    def _interrupted(self) -> bool:
+    def _stopped(self) -> bool:
         """Whether a long way to a tick should end: another command waits or the page is gone."""
         return self._closed.is_set() or self._waiting > 0  # the session's own "offer" has no characters
+
+    def _interrupted(self) -> bool:
+        """The same; on the way the page is shown now and then how far it is."""
+        if (stopped := self._stopped()) or time.monotonic() - self._shown < PROGRESS:
+            return stopped
+        self._offer()
+        self._shown = time.monotonic()
+        return False
 
     def _play(self) -> None:
         """Some ticks, and a frame of them."""

@@ -68,6 +68,12 @@ def engine(cls: type[Engine]) -> type[Engine]:
     -------
     type
         The same class.
+
+    Examples
+    --------
+    >>> from tutelage.training import ENGINES
+    >>> sorted(ENGINES)
+    ['fused-cpu', 'fused-gpu', 'stacked', 'stacked-graph']
     """
     ENGINES[cls.name] = cls
     return cls

@@ -1,5 +1,6 @@
 """Weights from queries: exact where the folds tell them, an account of the rest where they do not."""
 
+import warnings
 from itertools import pairwise
 
 import pytest
@@ -13,6 +14,7 @@ from tutelage.functions.identifying.construction import construct
 from tutelage.functions.querying import reconstruction
 from tutelage.functions.querying.reconstruction import identify
 from tutelage.networks import Network, outputs, save, to_module
+from tutelage.training.teachers import Levels
 
 
 def random_network(widths, seed, bias=0.3):
@@ -324,3 +326,11 @@ def test_a_module_that_takes_images_asks_for_a_function_that_reshapes():
     module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 1))
     with pytest.raises(TutelageError, match=r"takes no inputs \[N, 16\] .* lambda x: module\(x.view"):
         identify(module, 16, 1, seconds=1)
+
+
+def test_folds_that_cross_no_other_fold_give_no_warning():
+    teacher = Levels(inputs=2, hidden=3, outputs=1, bias=-0.2).build([0]).map(lambda weights: weights.double())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = identify(teacher, box=(-4, 4))
+    assert found.network.widths[0] == 2

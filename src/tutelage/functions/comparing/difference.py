@@ -192,6 +192,13 @@ def difference_curve(
     -------
     list of Answer
         One bound per radius.
+
+    Examples
+    --------
+    >>> one = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
+    >>> two = Network((torch.eye(2)[None], torch.ones(1, 2, 1) * 1.5))
+    >>> [round(answer.at_most.item(), 3) for answer in difference_curve(one, two, torch.zeros(2), [0.1, 1.0])]
+    [0.1, 1.0]
     """
     centre = doubles(centre, "centre").detach().cpu()
     sizes = doubles(radii, "radii").detach().cpu()

@@ -75,6 +75,13 @@ def straight(first: Network, second: Network) -> Path:
     Returns
     -------
     Path
+
+    Examples
+    --------
+    >>> one, two = (Network((torch.eye(2)[None] * s, torch.eye(2)[None])) for s in (1.0, 3.0))
+    >>> straight(one, two).at(0.5).weights[0]
+    tensor([[[2., 0.],
+             [0., 2.]]], dtype=torch.float64)
     """
     same_architecture(first, second)
     ones = torch.ones(first.members, dtype=torch.int64)
@@ -101,6 +108,16 @@ def straight_after_matching(
     Returns
     -------
     Path
+
+    Examples
+    --------
+    >>> _ = torch.manual_seed(0)
+    >>> one = Network((torch.randn(1, 3, 4), torch.randn(1, 4, 2)))
+    >>> other = Network((one.weights[0].flip(2), one.weights[1].flip(1)))  # units in the opposite order
+    >>> x = torch.randn(1, 10, 3)
+    >>> labels = outputs(one, x)
+    >>> bool(loss_along(straight_after_matching(one, other), x, labels)[1].max() < 1e-9)
+    True
     """
     same_architecture(first, second)
     if points is not None and labels is not None:
@@ -127,6 +144,14 @@ def loss_along(path: Path, points: Tensor, labels: Tensor, steps: int = 10) -> t
     -------
     share, loss
         Share of the member's path [T, S], and J = 1/2 E|f* - f|^2 (Tian 2020, eq. 2) or the cross-entropy [T, S].
+
+    Examples
+    --------
+    >>> one, two = (Network((torch.eye(2)[None] * s, torch.eye(2)[None])) for s in (1.0, 3.0))
+    >>> points = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
+    >>> share, loss = loss_along(straight(one, two), points, points, steps=2)
+    >>> loss[:, 0]
+    tensor([0.0000, 0.5000, 2.0000], dtype=torch.float64)
     """
     share, loss, _ = judged_along(path, points, labels, steps)
     return share, loss
@@ -148,6 +173,14 @@ def accuracy_along(path: Path, points: Tensor, labels: Tensor, steps: int = 10) 
     -------
     share, accuracy
         Share of the member's path [T, S], and of points with the right class [T, S].
+
+    Examples
+    --------
+    >>> one, two = (Network((torch.eye(2)[None] * s, torch.eye(2)[None])) for s in (1.0, 2.0))
+    >>> points = torch.tensor([[[1.0, 0.0], [0.0, 1.0]]])
+    >>> share, accuracy = accuracy_along(straight(one, two), points, torch.tensor([0, 1]), steps=2)
+    >>> accuracy[:, 0]
+    tensor([1., 1., 1.], dtype=torch.float64)
     """
     share, _, accuracy = judged_along(path, points, labels, steps)
     if accuracy is None:
@@ -208,6 +241,19 @@ def connect(
     ------
     TutelageError
         If a two-layer student needs all its units at its own loss.
+
+    Examples
+    --------
+    >>> import tutelage as tt
+    >>> teacher = tt.teachers.Levels(inputs=5, hidden=2, outputs=2).build([0])
+    >>> inputs = tt.inputs.Gaussian(train=500, evaluate=200).draw(teacher, [0])
+    >>> ends = [tt.students.SmallNormal(width_factor=3).build(teacher, [seed]) for seed in (0, 1)]
+    >>> one, two = (tt.train(teacher, end, inputs, steps=3000, learning_rate=0.05).students for end in ends)
+    >>> path = connect(one, two, inputs.evaluate, teacher)
+    >>> labels = outputs(teacher, inputs.evaluate)
+    >>> highest = [loss_along(way, inputs.evaluate, labels)[1].max() for way in (straight(one, two), path)]
+    >>> bool(highest[1] < highest[0])
+    True
     """
     same_architecture(first, second)
     if first.activation == "linear":

@@ -69,6 +69,15 @@ def segments(regions: Regions) -> tuple[Tensor, Tensor]:
     -------
     ends, unit
         Ends of each segment [F, 2, 2], and its unit [F].
+
+    Examples
+    --------
+    >>> from tutelage.functions import box, enumerate_regions
+    >>> from tutelage.networks import Network
+    >>> network = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))  # two folds: the axes
+    >>> ends, unit = segments(enumerate_regions(network, box(-1, 1, dimension=2)))
+    >>> ends.shape, unit.tolist()
+    (torch.Size([4, 2, 2]), [1, 0, 1, 0])
     """
     _plane(regions)
     *_, unit, pair = _matched(regions)
@@ -112,6 +121,15 @@ def polygons(regions: Regions) -> list[Tensor]:
     -------
     list of Tensor
         Corners in anticlockwise order, [n, 2] per region.
+
+    Examples
+    --------
+    >>> from tutelage.functions import box, enumerate_regions
+    >>> from tutelage.networks import Network
+    >>> network = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))  # two folds: the axes
+    >>> outlines = polygons(enumerate_regions(network, box(-1, 1, dimension=2)))
+    >>> [len(outline) for outline in outlines]
+    [4, 4, 4, 4]
     """
     _plane(regions)
     order = _outlines(regions)

@@ -186,7 +186,8 @@ class _Tracing:
         to_target = np.take_along_axis(time, target[..., None], 2)[..., 0]
         np.put_along_axis(time, unit[..., None], np.inf, 2)
         gap = np.minimum(time.min(2), wall) - first
-        depth = gap * np.abs(np.take_along_axis(rate, unit[..., None], 2)[..., 0])
+        with np.errstate(invalid="ignore"):  # where nothing is crossed: inf times a rate of 0, and not possible below
+            depth = gap * np.abs(np.take_along_axis(rate, unit[..., None], 2)[..., 0])
         possible = (first < wall) & (gap > _GAP) & (length[..., 0] > _LENGTH)
         open_units = fresh & ~self.blocked[active]
         telling = (

@@ -79,8 +79,8 @@ class DistilledCourse(StudioScene[DistillationSettings, DistilledState]):
         Preset(
             "uniform",
             "Angles spread evenly",
-            "The angle with the teacher shrinks with every input and drops to 0 at n = d; the risk stays below the "
-            "bound all the way.",
+            "The angle with the teacher shrinks with every input and drops to 0 at n = d; compare the mean risk with "
+            "its bound.",
             "Phuong 2021, Fig. 5.2 and Theorem 5.3",
         ),
         Preset(

@@ -112,8 +112,8 @@ class ExactFlow(StudioScene[FlowSettings, FlowState]):
         Preset(
             "alignment",
             "Turning onto teachers",
-            "Press play: every student unit (dot) ends on the direction of a teacher unit (arrow). Drag one away and "
-            "watch it return, perhaps to another.",
+            "Press play: student units (dots) turn towards teacher units (arrows). Drag one away and watch where it "
+            "goes, perhaps to another.",
             "Zhu et al. 2021, Fig. 1",
         ),
         Preset(
@@ -145,8 +145,8 @@ class ExactFlow(StudioScene[FlowSettings, FlowState]):
         Preset(
             "race",
             "The strong teacher wins",
-            "The long teacher arrow pulls harder: four of six student units turn to it, and the short one is found "
-            "late.",
+            "The long teacher arrow pulls harder: count the student units that turn to it, and watch when the short "
+            "one is found.",
             "Tian 2019, section 5",
             {"teachers": 2, "students": 6, "seed": 5, "scale": 0.15, "teacher_at": [[1.7, 0.3], [-0.2, 0.6]]},
         ),
@@ -201,7 +201,7 @@ class ExactFlow(StudioScene[FlowSettings, FlowState]):
         self, settings: FlowSettings, state: FlowState, tick: int, look: Look
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         teacher, student = state.units
-        end = end_point(teacher, student, tolerance=1e-4)
+        end = end_point(teacher, student)
         unit = look.get("unit", 0)
         unit = unit if isinstance(unit, int) and 0 <= unit < state.student.shape[1] else 0
         arrays = {

@@ -36,8 +36,8 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
         Preset(
             "l-shape",
             "The L",
-            "Watch the points: units that follow one teacher unit climb on the right; the others lose their fan-out, "
-            "wherever they are.",
+            "Watch the points: units that follow one teacher unit closely climb on the right; most others lose their "
+            "fan-out.",
             "Tian 2020, Fig. 5",
         ),
         Preset(
@@ -51,8 +51,8 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
         Preset(
             "boundaries",
             "Boundaries in the plane",
-            "Student boundaries (thin) move onto the two teacher boundaries (thick), and those that end on none lose "
-            "their fan-out and fade.",
+            "Watch the student boundaries (thin): most move onto one of the two teacher boundaries (thick), and others "
+            "lose their fan-out and fade.",
             "Tian 2020, Fig. 3",
             {
                 "dimension": 2, "units": 2, "outputs": 4, "polarity": 0.0, "bias": -0.5, "levels": "wide",
@@ -62,16 +62,16 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
         Preset(
             "exact-width",
             "As wide as the teacher",
-            "Without spare units a student unit must serve each teacher unit, and many students get stuck: compare "
-            "the number recovered with The L.",
+            "Without spare units every student unit is needed for a teacher unit: compare the number recovered with "
+            "The L.",
             "Tian 2020, Fig. 5, 1x",
             {"width_factor": 1.0, "members": 64},
         ),
         Preset(
             "noise",
             "Noise on the labels",
-            "Students find the strong units and then fit the noise of their training points: the loss rises again, and "
-            "weaker units are lost.",
+            "Students first find the strong units, and later fit the noise of their training points. Watch when the "
+            "loss rises again.",
             "",
             {"noise": 0.3},
         ),
@@ -85,7 +85,7 @@ class Specialisation(StudioScene[StudentsSettings, StudentsState]):
         Preset(
             "diverging",
             "Too high a learning rate",
-            "Some students diverge and drop out of the pictures; the others go on.",
+            "A student that diverges drops out of the pictures; the others go on.",
             "",
             {"learning_rate": 0.5, "members": 32},
         ),

@@ -364,6 +364,8 @@ async function begin() {
     tab.onclick = () => openNamed(scene.name);
     $("tabs").append(tab);
   }
+  $("last-scene").textContent = scenes.length;
+  $("last-scene").parentElement.hidden = $("last-scene").parentElement.nextElementSibling.hidden = scenes.length < 2;
   wire();
   listen();
   const state = inside ? { scene: scenes[0].name, settings: source.replay.state.settings, look: source.replay.state.look } : readAddress();

@@ -7,7 +7,7 @@ export const TARGET = {
   clock: "step", unit: "", pace: 60, forms: [], plays: true,
   presets: [
     { name: "sine", title: "A wave", look: "Each relu unit bends the student's curve once, at its kink. Watch the kinks move to where the wave turns.", source: "", settings: { formula: "sin(2*x)" } },
-    { name: "kinks", title: "A target made of relu units", look: "The target itself has three kinks: the student's units end on them, and those that do not become useless.", source: "", settings: { formula: "relu(x+1)-2*relu(x)+2*relu(x-1.5)", units: 12 } },
+    { name: "kinks", title: "A target made of relu units", look: "The target itself has three kinks: watch on which of them the student's units end.", source: "", settings: { formula: "relu(x+1)-2*relu(x)+2*relu(x-1.5)", units: 12 } },
     { name: "step", title: "A jump", look: "No relu network can jump: units crowd at the jump, and the curve gets steeper there.", source: "", settings: { formula: "sign(x)", units: 20 } },
     { name: "saddle", title: "A saddle of two inputs", look: "The boundaries of the units turn until the pieces between them follow the saddle.", source: "", settings: { inputs: 2, formula: "x*y/2", units: 24 } },
     { name: "ring", title: "A ring", look: "Drag on the picture to raise the target by a bump, with shift to lower it.", source: "", settings: { inputs: 2, formula: "exp(-2*(sqrt(x^2+y^2)-1.5)^2)", units: 40, learning_rate: 0.03 } },

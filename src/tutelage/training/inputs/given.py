@@ -77,6 +77,13 @@ def from_loader(loader: Iterable[Any], *, seeds: Sequence[int], evaluate: Iterab
     -------
     Inputs
         As :func:`from_tensors`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> batches = [(torch.ones(4, 2, 2), torch.zeros(4)), (torch.ones(3, 2, 2), torch.zeros(3))]
+    >>> from_loader(batches, seeds=[0, 1]).train.shape
+    torch.Size([2, 7, 4])
     """
     x, y = _read(loader, "loader")
     if evaluate is None:

@@ -5,7 +5,7 @@ import { integrate } from "./integrate.js";
 import { extremes, hessian, kernel, kernels, loss, velocity } from "./relu_plane.js";
 
 const TICKS = 200, GROWTH = 0.03, GRID = 40, BASINS = 21, REACH = 2, LONGEST = 20, SHORTEST = 1e-3;
-const STATIONARY = 1e-4; // the gradient norm of a point of rest, and the share of the curvature that counts as none
+const STATIONARY = 1e-6; // the gradient norm of a point of rest, and the share of the curvature that counts as none
 const FLOOR = 1e-7, ABOVE_NOISE = 1000; // a shorter unit stays where it is: see tutelage.population.flow
 
 /** A place as two finite numbers, moved away from 0, where a unit has no direction. */
