@@ -73,6 +73,24 @@ def save_proof(
     ------
     TutelageError
         If the answer has no proof that can be checked so, or none was found in time; nothing is written then.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import torch
+    >>> from tutelage.functions import box, difference_bound
+    >>> from tutelage.networks import Network, save_onnx
+    >>> first = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
+    >>> second = Network((torch.eye(2)[None], 1.01 * torch.ones(1, 2, 1)))
+    >>> where = box(-1, 1, dimension=2)
+    >>> answer = difference_bound(first, second, where, 0.1, keep=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     a, b, proof = (Path(folder) / name for name in ("a.onnx", "b.onnx", "proof.json"))
+    ...     save_onnx(first, a), save_onnx(second, b)
+    ...     parts = save_proof(proof, answer, a, b, where, epsilon=0.1)
+    ...     verifying.verified(proof, a, b)[0]
+    (None, None)
+    True
     """
     if not (answer.holds or answer.same):
         raise TutelageError(f'only "holds" and "same" have a proof, and the answer is "{answer.verdict}"')
