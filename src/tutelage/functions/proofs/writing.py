@@ -79,7 +79,8 @@ def save_proof(
     >>> import tempfile
     >>> import torch
     >>> from tutelage.functions import box, difference_bound
-    >>> from tutelage.networks import Network, save_onnx
+    >>> from tutelage.networks import Network
+    >>> from tutelage.networks.exporting import save_onnx
     >>> first = Network((torch.eye(2)[None], torch.ones(1, 2, 1)))
     >>> second = Network((torch.eye(2)[None], 1.01 * torch.ones(1, 2, 1)))
     >>> where = box(-1, 1, dimension=2)
