@@ -17,7 +17,7 @@ import pytest
 from tutelage.studies import STUDIES
 
 ROOT = Path(__file__).parents[2]
-STALE = {"paper/exits-latency", "paper/speeches"}
+STALE = {"paper/exits-latency"}
 """Pictures whose drawing code has changed since, and whose numbers take long to compute again, or need a GPU."""
 
 
