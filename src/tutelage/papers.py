@@ -130,6 +130,25 @@ _ALL = (
         "article",
     ),
     Paper(
+        "benarous2021",
+        "Ben Arous et al. 2021",
+        (("Ben Arous", "Gérard"), ("Gheissari", "Reza"), ("Jagannath", "Aukosh")),
+        2021,
+        "Online stochastic gradient descent on non-convex losses from high-dimensional inference",
+        "Journal of Machine Learning Research 22(106):1-51",
+        "https://jmlr.org/papers/v22/20-1288.html",
+        "article",
+    ),
+    Paper(
+        "ren2025",
+        "Ren et al. 2025",
+        (("Ren", "Yunwei"), ("Nichani", "Eshaan"), ("Wu", "Denny"), ("Lee", "Jason D.")),
+        2025,
+        "Emergence and scaling laws in SGD learning of shallow neural networks",
+        "Advances in Neural Information Processing Systems 38",
+        "https://arxiv.org/abs/2504.19983",
+    ),
+    Paper(
         "goldt2019",
         "Goldt et al. 2019",
         (

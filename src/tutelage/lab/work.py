@@ -216,7 +216,7 @@ def _train(load: Load, device: torch.device, engine: str, tell: OnProgress) -> l
     begin = time.perf_counter()
     changes = [group.later for group in groups if group.later]
     later = [(changes[0][0], Task.join([other for _, _, other in changes]))] if changes else []
-    ended = follow(students, task, steps, record, engine, lambda done: tell(done * per_step), later=later)
+    ended = follow(students, task, steps, record, engine, lambda done: tell(done * per_step), None, later)
     end = time.perf_counter()
     log.info(
         "%d experiments or pieces, %d students, on %s in %.1f s: building %.1f, training %.1f, recording %.1f",
