@@ -43,7 +43,7 @@ _SPAN = 1 << 12  # steps whose points are drawn at a time; it decides which numb
 @study(
     "information-exponent",
     paper="benarous2021",
-    figure="1",
+    figure="main theorem",
     shows="The steps that online SGD needs to leave its start grow like d, d log d and d^2 for links whose first "
     "Hermite coefficient has degree 1, 2 and 3; products that form a staircase need of order d.",
 )

@@ -52,7 +52,7 @@ _SPAN = 1 << 12  # steps whose points are drawn at a time; it decides which numb
 @study(
     "strength-scaling",
     paper="ren2025",
-    figure="1",
+    figure="power-law strengths",
     shows="A teacher whose units have power-law strengths is learned unit by unit; each emerges abruptly, and together "
     "they make the loss a power law of the steps.",
 )
