@@ -28,3 +28,9 @@ def test_a_scene_opens_a_preset_at_a_place_on_its_timeline(name):
     scene = find(given["scene"])
     [preset] = [preset for preset in scene.presets if preset.name == given["preset"]]
     assert 0 <= int(given["tick"]) <= scene.ticks(scene.settings(**preset.settings))
+
+
+def test_replays_on_the_site_are_small():
+    sizes = {path.name: path.stat().st_size for path in (DOCS / "_static").glob("*.html")}
+    assert sizes
+    assert max(sizes.values()) < 700_000

@@ -52,7 +52,7 @@ def test_strength_is_deviation_times_outgoing_length():
 def test_the_strongest_are_kept_in_their_order():
     (kept,) = strongest([torch.tensor([[0.1, 3.0, 2.0, 5.0], [4.0, 0.0, 1.0, 0.5]])], [2])
     assert kept.tolist() == [[1, 3], [0, 2]]
-    with pytest.raises(TutelageError, match="asked of layer 1"):
+    with pytest.raises(TutelageError, match="layer 1 has 3 units, and 4"):
         strongest([torch.ones(1, 3)], [4])
     with pytest.raises(TutelageError, match="at least one batch"):
         unit_strengths(model_of("off", True, 0), [])

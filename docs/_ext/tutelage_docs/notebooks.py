@@ -166,8 +166,8 @@ def expected(script: Path) -> dict[Path, list[Cell]]:
     return {path: as_exercises(given) if path.parent.name == "exercises" else given for path in targets()[script]}
 
 
-def write(script: Path) -> None:
-    """Execute a script cell by cell and write its notebooks, and what a lesson costs."""
+def write(script: Path, code: str | None) -> None:
+    """Execute a script cell by cell and write its notebooks, and what a lesson costs with the code of this commit."""
     start = time.perf_counter()
     done = executed(cells(script.read_text()))
     seconds = time.perf_counter() - start
@@ -175,29 +175,31 @@ def write(script: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         write_atomically(path, notebook(as_exercises(done) if path.parent.name == "exercises" else done, path))
     if script.parent == COURSE:
-        _write_cost(script.stem, seconds)
+        _write_cost(script.stem, seconds, code)
 
 
-def _write_cost(name: str, seconds: float) -> None:
+def _write_cost(name: str, seconds: float, code: str | None) -> None:
     """Store the time of a lesson from a fresh start, compilation included, and the peak memory of its process."""
     import resource
 
     from tutelage.machine import machine
-    from tutelage.studies.reproduce import commit
 
     stored = json.loads(COSTS.read_text()) if COSTS.exists() else {"lessons": {}}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB on Linux
     lessons = stored["lessons"] | {name: {"seconds": round(seconds, 1), "peak_mib": round(peak / 1024)}}
-    provenance = {"commit": commit(), "cores": os.cpu_count(), **machine()}
+    provenance = {"commit": code, "cores": os.cpu_count(), **machine()}
     text = json.dumps({"provenance": provenance, "lessons": dict(sorted(lessons.items()))}, indent=1)
     write_atomically(COSTS, text + "\n")
 
 
 def main(names: list[str]) -> None:
     """Write the notebooks of the scripts with these names, or of all."""
+    from tutelage.studies.reproduce import commit
+
+    code = commit()  # before the files that are written change the tree
     for script in [script for script in targets() if not names or script.stem in names]:
         # A process per script: what one sets (a style, a registered activation) must not be seen by the next.
-        process = multiprocessing.get_context("spawn").Process(target=write, args=(script,))
+        process = multiprocessing.get_context("spawn").Process(target=write, args=(script, code))
         process.start()
         process.join()
         print(f"{script.relative_to(ROOT)}: {'written' if process.exitcode == 0 else 'failed'}", flush=True)

@@ -51,7 +51,7 @@ def strongest(strengths: Sequence[Tensor], widths: Sequence[int]) -> list[Tensor
     """The strongest units of every layer, so many of each, in their order: int64 [S, kept] each."""
     for layer, (s, kept) in enumerate(zip(strengths, widths, strict=True), start=1):
         if not 1 <= kept <= s.shape[1]:
-            raise TutelageError(f"{kept} units were asked of layer {layer}, which has {s.shape[1]}: keep at least one")
+            raise TutelageError(f"layer {layer} has {s.shape[1]} units, and {kept} were to be kept: keep at least one")
     return [s.topk(kept, dim=1).indices.sort(dim=1).values for s, kept in zip(strengths, widths, strict=True)]
 
 

@@ -66,7 +66,8 @@ class Measured:
         Members [S] in which the premise of the claim is met; the others are not judged.
     step
         Smallest difference between two values that the statistic can have, such as one over the number of counted
-        pairs. Equal values are then judged as if one of them were a step worse: better values never say less.
+        pairs. Equal values are then judged as if one of them had moved one step towards the threshold: better values
+        never give a weaker verdict.
     """
 
     values: np.ndarray

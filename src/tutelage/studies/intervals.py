@@ -116,7 +116,8 @@ def mean_interval(
         return _student(values, "Student")
     if step is None:
         return _equal_interval(float(values[0]), n, possible)
-    return _student(np.append(values[1:], np.clip(values[0] + step, *possible)), "Student, one value a step worse")
+    moved = np.append(values[1:], np.clip(values[0] + step, *possible))
+    return _student(moved, "Student, one of the equal values moved by one step")
 
 
 def _student(values: np.ndarray, method: str) -> Interval:
