@@ -197,7 +197,7 @@ def bump(u):
     return torch.exp(-((u - 0.5) ** 2)) + 0.3 * u
 
 
-@pytest.mark.parametrize("kind", ["gelu", "silu", "softplus", "sigmoid", bump], ids=str)
+@pytest.mark.parametrize("kind", ["gelu", "silu", "softplus", "sigmoid", pytest.param(bump, id="bump")], ids=str)
 def test_every_term_of_any_activation_against_samples_of_one_step(kind):
     rate, second, noise = 0.7, 0.4, 0.5
     g = torch.Generator().manual_seed(7)
