@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from tutelage import TutelageError
-from tutelage.lab import Store, TeacherStudent, execute, schedule
+from tutelage.lab import Store, TeacherStudent, execute, on_processes, schedule
 from tutelage.lab.on_processes import processes, threads_each
 
 
@@ -212,3 +212,19 @@ def test_every_place_to_run_is_known_once_the_package_is_imported():
     ask = "import tutelage.lab; from tutelage.lab.jobs import BACKENDS; print(sorted(BACKENDS))"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "['processes', 'ray', 'slurm']", done.stderr
+
+
+def test_an_interrupt_that_comes_while_workers_start_is_raised_after_it():
+    """Python raises it in the main thread, whichever thread the kernel gave it to; the mask does not prevent that."""
+    steps = []
+
+    def interrupted():
+        with on_processes._signals_held_back():
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # as in a thread without the mask
+            signal.raise_signal(signal.SIGINT)
+            steps.append("started")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert steps == ["started"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

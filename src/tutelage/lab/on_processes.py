@@ -99,16 +99,25 @@ def _collect(futures: dict[Future[str], str], waiting: dict[str, Job], landed: C
 def _signals_held_back() -> Iterator[None]:
     """Hold back Ctrl-C; processes that are started meanwhile inherit this and are never interrupted by it.
 
-    A worker that is still importing would otherwise print where it was.
+    A worker that is still importing would otherwise print where it was. The mask alone does not do: the kernel may
+    give a signal to a thread of a library that has none, and Python interrupts the main thread all the same, maybe
+    while it writes to a worker what that is to do.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    came: list[int] = []
+    own = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number)) if own else None
     try:
         yield
     finally:
+        if own:
+            signal.signal(signal.SIGINT, handler if handler is not None else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _end(workers: Sequence[BaseProcess]) -> None:

@@ -13,6 +13,8 @@ Method = Literal["closed form", "one integral", "sum of erfs", "quadrature", "no
 QUANTITIES: tuple[What, ...] = ("loss", "gradient", "Hessian", "flow", "order parameters")
 """Expectations whose method is known."""
 
+_BENT = ("hard-swish",)
+"""Activations whose slope jumps, so that no quadrature meets its tolerance, and that have no closed form here."""
 _BIASED = ("relu", "leaky", "abs", "linear")
 
 
@@ -44,6 +46,8 @@ def method(activation: str, what: What, *, biases: bool = False) -> Method:
         raise unknown("quantity", what, QUANTITIES)
     if biases:
         return "closed form" if activation in _BIASED and what != "order parameters" else "not known"
+    if activation in _BENT:
+        return "not known"
     if what == "order parameters":
         if activation in ("erf", "linear") or activation.startswith("hermite-"):
             return "closed form"

@@ -153,7 +153,7 @@ def test_what_has_no_proof_is_an_error_and_no_file(files, tmp_path):
     for answer, domain, epsilon, seconds, words in (
         (difference_bound(first, second, where, 1e-9), where, 1e-9, 9, 'the answer is "violated"'),
         (holds, triangle, 0.5, 9, "ask about a box"),
-        (holds, where, 1e-3, 0.2, "the time is over"),
+        (holds, where, 1e-3, 1e-6, "the time is over"),
         (replace(same_function(first, first), tolerance=0.0), None, None, 9, "possible over all inputs"),
     ):
         with pytest.raises(TutelageError, match=words):
