@@ -21,7 +21,7 @@ _FIRST = 1.0  # seconds of division before a witness is searched at length
 
 
 class CurvedHunt(Hunt):
-    """The search for a witness; what it finds is held against bounds on the outputs at that input."""
+    """The search for a witness; what it finds is compared with bounds on the outputs at that input."""
 
     def __init__(self, first: Network, second: Network, domain: Domain, question: Question) -> None:
         super().__init__(first, second, domain, question)
