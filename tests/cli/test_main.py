@@ -167,17 +167,18 @@ module.main()
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "codes", "said"),
     [
-        (["swallow"], 130, "tutelage: interrupted\n"),
-        (["destroy"], 130, "tutelage: interrupted\n"),
-        (["twice"], 130, "tutelage: interrupted\n"),
-        (["leave"], -signal.SIGTERM, ""),
+        (["swallow"], (130,), "tutelage: interrupted\n"),
+        (["destroy"], (130,), "tutelage: interrupted\n"),
+        (["twice"], (130, -signal.SIGINT), "tutelage: interrupted\n"),  # a shell calls both 130
+        (["leave"], (-signal.SIGTERM,), ""),
     ],
 )
-def test_no_interrupt_is_lost_and_none_ends_in_a_traceback(words, code, said):
+def test_no_interrupt_is_lost_and_none_ends_in_a_traceback(words, codes, said):
     done = subprocess.run([sys.executable, "-c", LOST, *words], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (code, said)
+    assert done.stderr == said
+    assert done.returncode in codes
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ _JSON = "--json"
 def main() -> None:
     """Run a command; say what went wrong in one sentence, without a traceback.
 
-    Ctrl-C and a polite kill end it with code 130, whenever they come.
+    Ctrl-C and a polite kill end it with code 130; one that comes after the last word ends the process at once.
     """
     begin_command()
     heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
