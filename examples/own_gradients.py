@@ -2,7 +2,7 @@
 Gradients, losses and curricula of your own
 ===========================================
 
-Feedback alignment, forward gradients and the perceptron rule in the place of back-propagation, a robust loss, a
+Feedback alignment, forward gradients and the perceptron rule instead of back-propagation, a robust loss, a
 curriculum that begins with short inputs, and a teacher that changes.
 
 On the command line: tutelage run FILE.yaml --with examples/own_gradients.py, where FILE.yaml may then say

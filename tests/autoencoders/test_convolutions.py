@@ -42,7 +42,7 @@ def test_what_cannot_be_built_is_refused():
         (lambda: conv_encoder((8, 8), 2), "channels, height, width"),
         (lambda: conv_encoder((1, 8, 8), 0), "at least 1"),
         (lambda: conv_decoder((1, 8, 8), 2, "distribution"), "'distribution'"),
-        (lambda: conv_decoder((1, 8, 8), 2, "categorical", levels=1), "two levels"),
+        (lambda: conv_decoder((1, 8, 8), 2, "categorical", levels=1), "at least 2 levels"),
     ):
         with pytest.raises(TutelageError, match=words):
             build()

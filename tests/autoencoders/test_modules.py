@@ -215,7 +215,7 @@ def test_what_cannot_be_learnt_from_is_refused():
     model = MutualAutoencoder(Two(2, 1), Two(1, 2), target=0.5)
     for data, words in (
         (torch.arange(8).view(4, 2), "whole numbers"),
-        (_numbers(1), "two or more"),
+        (_numbers(1), "at least 2"),
         ([], "empty"),
         (torch.rand(4, 3), "do not fit"),
         (torch.full((4, 2), math.inf), "not finite"),

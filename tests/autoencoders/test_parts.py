@@ -74,5 +74,5 @@ def test_prior_entropy():
 def test_a_table_refuses_numbers_and_one_symbol_is_none():
     with pytest.raises(TutelageError, match="whole numbers"):
         TableEncoder([0], 3).moments(torch.zeros(1, 2))
-    with pytest.raises(TutelageError, match="two of them"):
+    with pytest.raises(TutelageError, match="symbols must be at least 2"):
         categorical_models([0], symbols=1)

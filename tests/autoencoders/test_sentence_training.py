@@ -125,7 +125,7 @@ def test_refusals_sentence_files(tmp_path):
     model = sentence_models([0], len(WORDS), 3, latent=2, hidden=4, embedding=3)
     with pytest.raises(TutelageError, match="3 words for a model of 4"):
         save_sentences(model, WORDS[:3], tmp_path / "model.safetensors")
-    with pytest.raises(TutelageError, match="speaks no sentences"):
+    with pytest.raises(TutelageError, match="no model of sentences"):
         save_sentences(normal_models([0]), WORDS, tmp_path / "model.safetensors")
     with pytest.raises(TutelageError, match="cannot be read"):
         load_sentences(tmp_path / "none.safetensors")

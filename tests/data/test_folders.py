@@ -60,5 +60,5 @@ def test_so_many_of_each_class_and_a_scale_of_ones_own(tmp_path):
     images = image_folder(tmp_path, size=10, scaled=10, per_class=2)
     assert images.train[:, 5, 5, 0].tolist() == [0, 10]
     assert images.train.shape == (2, 10, 10, 3)
-    with pytest.raises(TutelageError, match="scaled to 9"):
+    with pytest.raises(TutelageError, match="at most 9, to which"):
         image_folder(tmp_path, size=10, scaled=9)

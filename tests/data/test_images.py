@@ -54,7 +54,7 @@ def test_chosen_classes_are_renumbered():
 
 def test_bad_images_are_refused():
     good = some()
-    with pytest.raises(TutelageError, match=r"labels lie in 0 \.\. 1"):
+    with pytest.raises(TutelageError, match=r"labels must be from 0 to 1"):
         Images("bad", good.train, good.train_labels, good.test, good.test_labels, ("a", "b"))
     with pytest.raises(TutelageError, match="wanted uint8"):
         Images("bad", good.train.astype(float), good.train_labels, good.test, good.test_labels, good.classes)

@@ -17,7 +17,7 @@ def test_sentences_of_the_grammar():
     assert corpus.entropy == FILM_TALK.entropy
     assert all(FILM_TALK.accepts(text.split()) for text in corpus.text(corpus.train))
     assert not (corpus.train == UNKNOWN).any()
-    with pytest.raises(TutelageError, match="two sentences"):
+    with pytest.raises(TutelageError, match="at least 2 sentences"):
         from_grammar(FILM_TALK, 1, 2)
 
 

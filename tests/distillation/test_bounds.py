@@ -64,7 +64,7 @@ def test_margins():
 def test_what_is_refused():
     with pytest.raises(TutelageError, match="count must be a whole number of at least 1"):
         risk_bound(Polynomial(9).p, 0, torch.tensor(0.1))
-    with pytest.raises(TutelageError, match="beta lies"):
+    with pytest.raises(TutelageError, match="beta must lie"):
         risk_bound(Polynomial(9).p, 3, torch.tensor(1.6))
     with pytest.raises(TutelageError, match="kappa must be finite"):
         polynomial_bound(-1.0, 3)
@@ -84,7 +84,7 @@ def test_numbers_that_no_bound_can_have_are_errors():
             call()
     with pytest.raises(TutelageError, match="kappa must be finite and not negative, got nan"):
         polynomial_bound(math.nan, 20)
-    with pytest.raises(TutelageError, match="beta lies in"):
+    with pytest.raises(TutelageError, match="beta must lie in"):
         risk_bound(p, 20, math.nan)
 
 

@@ -118,7 +118,7 @@ def test_what_does_not_fit_a_deep_student_is_an_error(few):
     start = torch.ones_like(few.teacher)
     assert limit(few, start.float(), 2).equal(limit(few, start, 2))
     assert float(guaranteed(0.1, 1.0, 1)) == pytest.approx(0.1 / 0.99**0.5)
-    with pytest.raises(TutelageError, match="not negative"):
+    with pytest.raises(TutelageError, match="lengths of at least 0"):
         guaranteed(-0.1, 1.0, 3)
 
 
@@ -127,5 +127,5 @@ def test_steps_and_rates_of_descent(few):
     for records in (5, [2.5], []):
         with pytest.raises(TutelageError, match=r"recorded steps must be|steps to record at must grow"):
             descent(few, start, records)
-    with pytest.raises(TutelageError, match="give one, or one each"):
+    with pytest.raises(TutelageError, match="give one, or one per member"):
         descent(few, start, [1], rate=torch.ones(few.members + 2))

@@ -52,16 +52,16 @@ def test_hard_targets_without_end_are_max_margin(few):
 
 
 def test_what_is_refused():
-    with pytest.raises(TutelageError, match="0 or more"):
+    with pytest.raises(TutelageError, match="at least 0"):
         Weakened(-1.0)
-    with pytest.raises(TutelageError, match="at least one step"):
+    with pytest.raises(TutelageError, match="steps must be at least 1"):
         HardTarget(0)
 
 
 def test_an_infinite_delta_is_an_error():
     from tutelage.errors import TutelageError
 
-    with pytest.raises(TutelageError, match="delta is 0 or more and finite, not inf"):
+    with pytest.raises(TutelageError, match="delta must be finite and at least 0, got inf"):
         Weakened(float("inf"))
 
 

@@ -97,7 +97,7 @@ def test_features_of_a_hidden_layer_count_by_their_rank():
 
 
 def test_what_the_theory_does_not_speak_of_is_refused():
-    with pytest.raises(TutelageError, match="last layer that is linear"):
+    with pytest.raises(TutelageError, match="about a linear last layer"):
         outlook(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.zeros(1, 2))
     blank = nn.Sequential(nn.Linear(2, 1))
     with torch.no_grad():

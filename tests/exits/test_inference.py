@@ -162,11 +162,11 @@ def test_an_exit_of_ones_own_network_is_saved_without_its_later_layers(tmp_path)
         (lambda m, x, y: exit_within(0.5, [1.0, 2.0], [0.7, 0.8]), "below the cheapest exit, which costs 1"),
         (lambda m, x, y: exit_within(0.5, [1.0], [0.7, 0.8]), "1 costs and 2 accuracies"),
         (lambda m, x, y: best_exits([]), "no exit"),
-        (lambda m, x, y: early_exit(m, x, 0.0), "threshold of confidence"),
-        (lambda m, x, y: exit_accuracy(m, x, y[:3]), "20 samples with 3 labels"),
-        (lambda m, x, y: exit_accuracy(m, x, y, top=6), "6 likeliest of 5"),
-        (lambda m, x, y: exit_times(m, x, repeats=0), "at least once"),
-        (lambda m, x, y: save_exit(m, 9, x, "unused"), "no exit 9"),
+        (lambda m, x, y: early_exit(m, x, 0.0), "threshold must lie"),
+        (lambda m, x, y: exit_accuracy(m, x, y[:3]), "20 samples and 3 labels"),
+        (lambda m, x, y: exit_accuracy(m, x, y, top=6), "top must be from 1 to 5"),
+        (lambda m, x, y: exit_times(m, x, repeats=0), "repeats must be at least 1"),
+        (lambda m, x, y: save_exit(m, 9, x, "unused"), "exit must be from 1 to 3, got 9"),
         (lambda m, x, y: save_exit(m, 1, x[:, :, 0, 0], "unused"), "cannot be exported"),
     ],
 )
@@ -185,5 +185,5 @@ def test_a_state_without_an_axis_of_samples_is_refused():
             return state[0]
 
     model = MultiExit([Handing(), First()], [First(), nn.Identity()])
-    with pytest.raises(TutelageError, match="no axis of samples"):
+    with pytest.raises(TutelageError, match="without an axis of samples"):
         early_exit(model, torch.tensor([[0.0, 9.0], [0.0, 0.0]]), 0.9)

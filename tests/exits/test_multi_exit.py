@@ -79,12 +79,12 @@ def test_heads_for_pictures_tokens_and_rows():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda: multi_exit_conv(1, 5).at(torch.zeros(1, 1, 8, 8), 0), "no exit 0"),
-        (lambda: multi_exit_conv(1, 5).cut(5), "no exit 5"),
-        (lambda: MultiExit([nn.Identity()], []), "1 stages have 0 heads"),
+        (lambda: multi_exit_conv(1, 5).at(torch.zeros(1, 1, 8, 8), 0), "exit must be from 1 to 4, got 0"),
+        (lambda: multi_exit_conv(1, 5).cut(5), "exit must be from 1 to 4, got 5"),
+        (lambda: MultiExit([nn.Identity()], []), "0 heads for 1 stages"),
         (lambda: multi_exit_mlp(3, (), 2), "0 stages"),
-        (lambda: multi_exit_mlp(3, (0,), 2), "a size of the network is 0"),
-        (lambda: multi_exit_conv(1, 5, blocks=2, halve=(3,)), "blocks are numbered 1 .. 2"),
+        (lambda: multi_exit_mlp(3, (0,), 2), "at least 1, got 0"),
+        (lambda: multi_exit_conv(1, 5, blocks=2, halve=(3,)), "halve must name blocks from 1 to 2"),
         (lambda: pooled_head((1, 2, 3, 4), 2), "no standard head"),
     ],
 )

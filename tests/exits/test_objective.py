@@ -163,7 +163,7 @@ def test_confidence_is_that_of_the_mean_over_teaching_exits():
         (lambda z, y: Annealing(limit=0), "limit must lie between 0 and 1"),
         (lambda z, y: constant(-1.0), r"above 0 and at most 1e\+100, got -1"),
         (lambda z, y: check_labels(torch.full_like(y, UNLABELLED), 4), "no sample has a label"),
-        (lambda z, y: check_labels(y + 4, 4), "labels lie in 0 .. 3"),
+        (lambda z, y: check_labels(y + 4, 4), "labels must be from 0 to 3"),
         (lambda z, y: confidence_of(z, teacher_sets(3, "none")), "no exit teaches"),
     ],
 )

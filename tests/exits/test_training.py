@@ -284,7 +284,7 @@ def test_batch_norms_and_mixed_precision_on_a_gpu():
         (lambda x, y: train_exits(net(), x[:, :5], y, learning(1)), r"samples of shape \[5\]"),
         (lambda x, y: train_side_by_side([]), "at least one task"),
         (lambda x, y: train_exits(net().to("meta"), x, y, learning(1)), "on cpu and the network on meta"),
-        (lambda x, y: train_exits(net(), x, y + 3, learning(1)), "labels lie in 0 .. 2"),
+        (lambda x, y: train_exits(net(), x, y + 3, learning(1)), "labels must be from 0 to 2"),
         (lambda x, y: train_exits(net(), x, y + 0.7, learning(1)), "whole numbers, .* got float32"),
         (lambda x, y: exit_accuracy(net(), x, y + 0.7), "needs the class of every sample"),
         (lambda x, y: exit_accuracy(net(), x, torch.full_like(y, UNLABELLED)), "leave out those without a label"),

@@ -79,5 +79,5 @@ def test_a_neuron_away_from_all_teachers_is_seen():
 @pytest.mark.parametrize("degree", [0, 3, -2])
 def test_odd_degrees_are_refused(degree):
     setting = LocalSetting(torch.eye(2), torch.eye(2))
-    with pytest.raises(TutelageError, match="even degree"):
+    with pytest.raises(TutelageError, match="degree must be even"):
         hermite.squared_norm(setting, degree)

@@ -98,7 +98,7 @@ def test_what_has_no_closed_form_here_is_refused():
         loss(teacher, Units(randn(3, 2, 4), randn(3, 2, 2)))
     with pytest.raises(TutelageError, match="different activations"):
         loss(teacher, Units(students.w, students.c, "abs"))
-    with pytest.raises(TutelageError, match="one each"):
+    with pytest.raises(TutelageError, match="one per member"):
         loss(Units(teacher.w[:2], teacher.c[:2]), students)
     with pytest.raises(TutelageError, match="not finite"):
         Units(teacher.w / 0, teacher.c)

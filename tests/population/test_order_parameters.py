@@ -131,9 +131,9 @@ def test_what_cannot_be_asked_is_refused():
     now = overlaps(teacher, students)
     with pytest.raises(TutelageError, match="3 values for 2 members"):
         follow_overlaps(now, [0.1, 0.2, 0.3], [1.0])
-    with pytest.raises(TutelageError, match="rate is a finite number"):
+    with pytest.raises(TutelageError, match="rate must be finite"):
         follow_overlaps(now, -1.0, [1.0])
-    with pytest.raises(TutelageError, match="label noise"):
+    with pytest.raises(TutelageError, match="label_noise"):
         follow_overlaps(now, 0.1, [1.0], label_noise=-0.1)
     with pytest.raises(TutelageError, match="grow without bound: lower the rate"):
         follow_overlaps(now, 20.0, [100.0])
@@ -178,7 +178,7 @@ def test_what_cannot_be_asked_is_refused_online():
         online_sgd(teacher, students, 0.1, [1.0], (1,))
     with pytest.raises(TutelageError, match="at least a step"):
         online_sgd(teacher, students, 0.1, [1.0, 1.01], (1, 2))
-    with pytest.raises(TutelageError, match="rate is a finite number"):
+    with pytest.raises(TutelageError, match="rate must be finite"):
         online_sgd(teacher, students, -0.1, [1.0], (1, 2))
     with pytest.raises(TutelageError, match="diverged"):
         online_sgd(teacher, students, 1e6, [100.0], (1, 2))

@@ -108,7 +108,7 @@ def from_samples(log_r: Tensor, log_p: Tensor, log_marginal: Tensor, prior_entro
     0.000 ± 0.000 <= I <= 0.100 ± 0.000 nats
     """
     if len(log_r) < 2:
-        raise TutelageError("a standard error needs two samples or more")
+        raise TutelageError("a standard error needs at least 2 samples")
     # Both are means over independent samples of the model, so their errors are those of a mean. The inner mean over
     # codes is biased to one side only, which keeps the upper bound above.
     low, high = (log_r + prior_entropy).double(), (log_p - log_marginal).double()
@@ -138,10 +138,10 @@ def bounds(model: Model, seeds: Sequence[int], samples: int = 4096, codes: int =
     list of Bounds
     """
     if samples < 2 or codes < 1:
-        raise TutelageError("the bounds need two samples or more, and one code for each at least")
+        raise TutelageError("bounds need at least 2 samples and at least 1 code per sample")
     members, kind = model.members, next(model.decoder.parameters()).dtype
     if len(seeds) != members:
-        raise TutelageError(f"there are {len(seeds)} seeds for {members} members: give one each")
+        raise TutelageError(f"there are {len(seeds)} seeds for {members} members: give one per member")
     keys = {name: draws.keys(seeds, f"autoencoder-held-out-{name}") for name in ("latent", "sample", "code")}
     z = draws.normals(keys["latent"], samples * model.latent, dtype=kind).view(members, samples, model.latent)
     if isinstance(model.decoder, CategoricalDecoder):

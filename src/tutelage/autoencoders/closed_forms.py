@@ -56,7 +56,9 @@ def infomax_of_table(joint: Tensor, r: Tensor) -> Infomax:
     """
     joint, r = doubles(joint, "joint"), doubles(r, "r")
     if joint.shape != r.shape or joint.ndim != 3 or not joint.numel():
-        raise TutelageError(f"tables of shapes {list(joint.shape)} and {list(r.shape)}: give [members, z, x] twice")
+        raise TutelageError(
+            f"joint and r must both have shape [members, z, x], got {list(joint.shape)} and {list(r.shape)}"
+        )
     off = max(float((joint.sum((1, 2)) - 1).abs().max()), float((r.sum(1) - 1).abs().max()))
     if not off <= 1e-6 or joint.min() < 0 or r.min() < 0:
         raise TutelageError(
@@ -108,7 +110,7 @@ def best_elbo(mean: Tensor, log_std: Tensor, probabilities: Tensor, points: int 
             f"and {list(weight.shape)}"
         )
     if not abs(float(weight.detach().sum()) - 1) <= 1e-6 or weight.min() < 0:
-        raise TutelageError("probabilities of symbols are at least 0 and sum to 1")
+        raise TutelageError("probabilities of symbols must be at least 0 and sum to 1")
     z, log_dz = grid(mean.shape[-1], points)
     mean, log_std = mean.unsqueeze(2), log_std.unsqueeze(2)
     each = standard_normal((z - mean) * (-log_std).exp()) - log_std.sum(-1)  # [S, K, P]

@@ -127,7 +127,9 @@ def conv_decoder(
     torch.Size([2, 1, 28, 28])
     """
     if kind not in ("normal", "bernoulli", "categorical") or levels < 2:
-        raise TutelageError(f"pixels are 'normal', 'bernoulli' or 'categorical' with two levels or more, not {kind!r}")
+        raise TutelageError(
+            f"pixels must be 'normal', 'bernoulli' or 'categorical' with at least 2 levels, got {kind!r}"
+        )
     return started(ConvDecoder(checked_shape(shape), _sized(latent, width), kind, width, levels), seed, "conv-decoder")
 
 
@@ -155,5 +157,5 @@ def checked_shape(shape: Sequence[int]) -> tuple[int, int, int]:
 
 def _sized(latent: int, width: int) -> int:
     if latent < 1 or width < 1:
-        raise TutelageError(f"a code of {latent} and {width} channels: both are at least 1")
+        raise TutelageError(f"latent and width must be at least 1, got {latent} and {width}")
     return latent

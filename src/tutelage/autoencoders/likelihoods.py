@@ -124,10 +124,10 @@ def pair(out: Tensor | tuple[Tensor, Tensor], whose: str) -> tuple[Tensor, Tenso
     """Mean and log-variance, the latter kept within reach of its exponential."""
     if isinstance(out, tuple | list) and len(out) == 2 and out[0].shape == out[1].shape:
         return out[0], out[1].clamp(-_LARGEST, _LARGEST)
-    raise TutelageError(f"the {whose} gives no pair of mean and log-variance of one shape: return two tensors")
+    raise TutelageError(f"the {whose} must return two tensors of one shape, the mean and the log-variance")
 
 
 def _tensor(out: Tensor | tuple[Tensor, Tensor]) -> Tensor:
     if not isinstance(out, Tensor):
-        raise TutelageError("a decoder of symbols gives one tensor of logits, not several")
+        raise TutelageError("a decoder of symbols must return one tensor of logits, not several")
     return out

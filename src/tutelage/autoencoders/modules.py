@@ -75,7 +75,7 @@ class MutualAutoencoder:
         estimator = copy.deepcopy(encoder) if estimator is None else estimator
         if {id(p) for p in estimator.parameters()} & {id(p) for p in encoder.parameters()}:
             raise TutelageError(
-                "the estimator shares weights with the encoder: it speaks of the model, give it its own"
+                "the estimator must not share weights with the encoder: build a module of its own for it"
             )
         self.encoder, self.decoder, self.estimator = encoder, decoder, estimator
         self.joint = Joint(encoder, decoder, estimator, self.likelihood)
@@ -260,5 +260,5 @@ def _samples(data: Tensor | Iterable) -> Tensor:
             )
         data = torch.cat(pieces)
     if data.ndim == 0 or len(data) < 2:
-        raise TutelageError("there are no samples to learn from: give two or more")
+        raise TutelageError("there are no samples to learn from: give at least 2")
     return data

@@ -233,7 +233,7 @@ def categorical_models(seeds: Sequence[int], symbols: int = 10, hidden: int = 32
     Model
     """
     if symbols < 2:
-        raise TutelageError(f"a categorical model tells symbols apart and needs two of them or more, not {symbols}")
+        raise TutelageError(f"symbols must be at least 2 for a categorical model, got {symbols}")
     return Model(
         CategoricalDecoder(seeds, symbols, latent, hidden),
         TableEncoder(seeds, symbols, latent),

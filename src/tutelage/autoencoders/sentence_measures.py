@@ -104,7 +104,7 @@ def shares_kept(sentences: Tensor, again: Tensor) -> tuple[Tensor, Tensor]:
 def interpolation(model: Model, first: Tensor, second: Tensor, steps: int = 10) -> Tensor:
     """Sentences on the straight way between the mean codes of two, [T] each; likeliest words: [S, steps, T]."""
     if steps < 2:
-        raise TutelageError(f"a way between two sentences has two steps or more, not {steps}")
+        raise TutelageError(f"steps must be at least 2, got {steps}")
     mean, _ = model.encoder.moments(torch.stack([first, second]).expand(model.members, -1, -1))
     share = torch.linspace(0, 1, steps).to(mean.dtype)[:, None]
     return decoder_of(model).sample(torch.lerp(mean[:, :1], mean[:, 1:], share))
@@ -124,7 +124,7 @@ class OnData:
 def on_data(model: Model, sentences: Tensor, seeds: Sequence[int], resample: int) -> OnData:
     """E log mean_j w_j and E KL(q(z|x) || p(z)) on sentences [N, T]; the KL is that of the normal encoder."""
     if len(sentences) < 2:
-        raise TutelageError("a standard error needs two sentences or more")
+        raise TutelageError("a standard error needs at least 2 sentences")
     key = draws.keys(seeds, "on-data")
     bounds, kls = [], []
     for begin in range(0, len(sentences), _AT_ONCE):
@@ -159,7 +159,7 @@ def sentence_bounds(model: Model, seeds: Sequence[int], samples: int = 2048, cod
     True
     """
     if samples < 2 or codes < 1:
-        raise TutelageError("the bounds need two samples or more, and one code for each at least")
+        raise TutelageError("bounds need at least 2 samples and at least 1 code per sample")
     keys = {name: draws.keys(seeds, f"sentences-held-out-{name}") for name in ("latent", "word", "code")}
     judge = Model(model.decoder, model.estimator, model.estimator, model.latent)  # r in the encoder's place
     columns: list[list[Tensor]] = [[], [], []]

@@ -214,7 +214,7 @@ class SentenceEncoder(nn.Module):
 def decoder_of(model: Model) -> SentenceDecoder:
     """The decoder of a model of sentences."""
     if not isinstance(model.decoder, SentenceDecoder):
-        raise TutelageError("this model speaks no sentences: build one with sentence_models")
+        raise TutelageError("this is no model of sentences: build one with sentence_models")
     return model.decoder
 
 

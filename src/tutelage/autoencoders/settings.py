@@ -52,15 +52,15 @@ class InformationObjective:
                     f"{name} must be a number of at most {BEYOND:g}, not of type {type(value).__name__}"
                 )
         if not 0 < self.penalty < math.inf:
-            raise TutelageError(f"the penalty C is above 0, not {self.penalty:g}; leave the target out for a plain VAE")
+            raise TutelageError(f"penalty must be above 0, got {self.penalty:g}; leave the target out for a plain VAE")
         if self.resample < 1:
             raise TutelageError(f"resample must be at least 1, got {self.resample:g}")
         if self.resample > 1 and (self.beta != 1 or self.warm_up or self.free_bits):
             raise TutelageError("the resampling bound has no KL term to weigh: leave beta, warm_up and free_bits alone")
         if not (self.beta >= 0 and self.warm_up >= 0 and self.free_bits >= 0):
-            raise TutelageError("beta, warm_up and free_bits are at least 0")
+            raise TutelageError("beta, warm_up and free_bits must be at least 0")
         if self.gradient not in ("sum", "reinforce"):
-            raise TutelageError(f"the gradient is 'sum' or 'reinforce', not {self.gradient!r}")
+            raise TutelageError(f"gradient must be 'sum' or 'reinforce', got {self.gradient!r}")
 
     def kl_weight(self, step: int) -> float:
         """Of the KL term at a step, counted from 0."""

@@ -253,7 +253,7 @@ def checked_targets(
 ) -> Tensor:
     """Targets [S], NaN for none; an error where they cannot be met; members: how many the model has."""
     if members is not None and members != len(seeds):
-        raise TutelageError(f"there are {len(seeds)} seeds for a model of {members} members: give one each")
+        raise TutelageError(f"there are {len(seeds)} seeds for a model of {members} members: give one per member")
     if len(targets) != len(seeds):
         raise TutelageError(f"there are {len(targets)} targets for {len(seeds)} members: give one each, None for a VAE")
     for target in targets:

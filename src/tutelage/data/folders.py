@@ -56,10 +56,10 @@ def image_folder(
     if strange:
         raise TutelageError(f"{root / test} holds the class '{strange[0]}', which {root / 'train'} does not")
     scaled = scaled or round(size * 256 / 224)
-    if scaled < size or (per_class is not None and per_class < 1):
-        raise TutelageError(
-            f"a square of {size} pixels was asked of pictures scaled to {scaled}, {per_class} of each class"
-        )
+    if scaled < size:
+        raise TutelageError(f"size must be at most {scaled}, to which pictures are scaled, got {size}")
+    if per_class is not None and per_class < 1:
+        raise TutelageError(f"per_class must be at least 1, got {per_class}")
     train, train_labels = _pictures(root / "train", classes, size, scaled, per_class)
     held, held_labels = _pictures(root / test, classes, size, scaled, None)
     return Images(root.name, train, train_labels, held, held_labels, classes)

@@ -53,7 +53,7 @@ class Images:
                 where = int(np.flatnonzero(bad)[0])
                 raise TutelageError(
                     f"the label of {part} image {where} of {self.name} is {labels[where]}, and there are "
-                    f"{len(self.classes)} classes: labels lie in 0 .. {len(self.classes) - 1}"
+                    f"{len(self.classes)} classes: labels must be from 0 to {len(self.classes) - 1}"
                 )
 
     @property

@@ -63,7 +63,7 @@ def pixels(images: Images, device: torch.device | str = "cpu", middle: int | Non
     """
     if middle is not None and not 1 <= middle <= min(images.shape[:2]):
         raise TutelageError(
-            f"a middle square of {middle} pixels was asked of images of {images.shape[0]} x {images.shape[1]}"
+            f"middle must be from 1 to the sides of the images, {images.shape[0]} x {images.shape[1]}, got {middle}"
         )
     mean, deviation = (torch.as_tensor(m, dtype=torch.float32, device=device) for m in images.channel_moments())
     deviation = torch.where(deviation > 0, deviation, 1)

@@ -89,7 +89,7 @@ def film_talk(train: int = 1 << 15, test: int = 2048, seed: int = 0) -> Corpus:
 def from_grammar(grammar: Grammar, train: int, test: int, seed: int = 0) -> Corpus:
     """Sentences of a grammar, with its exact entropy."""
     if train < 2 or test < 2:
-        raise TutelageError("a corpus needs two sentences or more to train on, and two to test on")
+        raise TutelageError("a corpus needs at least 2 sentences to train on and 2 to test on")
     drawn = grammar.draw(train + test, seed)
     words = (*_MARKS, *grammar.words)
     rows = _numbers(drawn, words, grammar.longest)

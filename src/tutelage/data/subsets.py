@@ -41,10 +41,10 @@ def class_subset(
     (6, 3, 3)
     """
     y = torch.as_tensor(labels).cpu()
-    if not 0 <= held < per_class or (unlabelled is not None and unlabelled < 0):
-        raise TutelageError(
-            f"{held} of {per_class} images per class are to be held: wanted 0 or more held, and some to train on"
-        )
+    if unlabelled is not None and unlabelled < 0:
+        raise TutelageError(f"unlabelled must be at least 0, got {unlabelled}")
+    if not 0 <= held < per_class:
+        raise TutelageError(f"held must be from 0 to {per_class - 1} of {per_class} images per class, got {held}")
     if y.ndim != 1 or not len(y) or y.min() < 0:
         raise TutelageError("labels must be one class per sample, counted from 0, for at least one sample")
     count = int(y.max()) + 1 if classes is None else classes

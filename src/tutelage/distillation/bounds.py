@@ -53,7 +53,7 @@ def risk_bound(p: Reverse, count: int, beta: Tensor, *, tighter: bool = False, d
     beta = torch.as_tensor(beta, dtype=torch.float64)
     inside = (beta >= 0) & (beta <= math.pi / 2 - delta + 1e-12)
     if not bool(inside.all()) or not 0 <= delta <= math.pi / 2:
-        raise TutelageError(f"beta lies in [0, pi/2 - delta] with delta in [0, pi/2], and delta is {delta:.3g}")
+        raise TutelageError(f"beta must lie in [0, pi/2 - delta] with delta in [0, pi/2], and delta is {delta:.3g}")
     hard, unseen = p(beta), p((math.pi / 2 - delta - beta).clamp_min(0)) ** count
     return hard + (1 - hard) * unseen if tighter else hard + unseen
 

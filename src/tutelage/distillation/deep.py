@@ -158,7 +158,7 @@ def guaranteed(start: Tensor, goal: Tensor, layers: int) -> Tensor:
     """
     start, goal, layers = doubles(start, "start"), doubles(goal, "goal"), positive(layers, "layers")
     if bool((start < 0).any() or (goal < 0).any()):
-        raise TutelageError("start and goal must be lengths, which are not negative")
+        raise TutelageError("start and goal must be lengths of at least 0")
     ratio = (start / goal) ** (2 / layers)
     return torch.where(ratio < 1, goal * (ratio / (1 - ratio).clamp_min(1e-300)).sqrt(), torch.inf)
 

@@ -134,10 +134,10 @@ def descent(
         raise TutelageError("steps to record at must grow from 0 on: give at least one")
     pace = transfer.safe_step / 4 if rate is None else doubles(rate, "rate")
     if pace.ndim > 1 or pace.numel() not in (1, start.members):
-        raise TutelageError(f"rate has {pace.numel()} values for {start.members} members: give one, or one each")
+        raise TutelageError(f"rate has {pace.numel()} values for {start.members} members: give one, or one per member")
     pace = pace.expand(start.members)
     if not bool((pace > 0).all()):
-        raise TutelageError("a learning rate is positive")
+        raise TutelageError("the learning rate must be positive")
     layers, out, done = [w.clone() for w in start.weights], [], 0
     for target in steps:
         for _ in range(target - done):
@@ -239,7 +239,7 @@ def _reduced(transfer: TransferSet, start: Tensor, layers: int):
     if start.shape != (transfer.members, transfer.dimension):
         raise TutelageError(f"wanted a start w(0) {[transfer.members, transfer.dimension]}, not {list(start.shape)}")
     if layers < 1:
-        raise TutelageError(f"a student has at least one layer, not {layers}")
+        raise TutelageError(f"layers must be at least 1, got {layers}")
     if layers > 1 and bool((start == 0).all(1).any()):
         raise TutelageError("a deep linear student that starts at 0 stays there: start it elsewhere")
     start, basis = start.to(torch.float64), transfer.basis

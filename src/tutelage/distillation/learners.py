@@ -203,7 +203,7 @@ class Weakened:
 
     def __post_init__(self) -> None:
         if not 0 <= self.delta < torch.inf:
-            raise TutelageError(f"delta is 0 or more and finite, not {self.delta}")
+            raise TutelageError(f"delta must be finite and at least 0, got {self.delta}")
 
     def __call__(self, transfer: TransferSet, seeds: Sequence[int], stream: str = "bias") -> Tensor:
         goal = learned(transfer)
@@ -231,7 +231,7 @@ class HardTarget:
 
     def __post_init__(self) -> None:
         if (self.steps is not None and self.steps < 1) or (self.rate is not None and not self.rate > 0):
-            raise TutelageError(f"wanted at least one step of a positive rate, not {self.steps} and {self.rate}")
+            raise TutelageError(f"steps must be at least 1 and rate positive, got {self.steps} and {self.rate}")
 
     def __call__(self, transfer: TransferSet, seeds: Sequence[int], stream: str = "bias") -> Tensor:
         signed = transfer.x * (2 * transfer.hard_labels - 1).unsqueeze(2)

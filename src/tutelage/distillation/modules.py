@@ -211,7 +211,7 @@ def _fits(student: Tensor, targets: Tensor, labels: Tensor | None) -> None:
         raise TutelageError(f"the student has {classes} classes and the teacher {targets.shape[1]}: give both the same")
     if labels is not None and (labels.min() < 0 or labels.max() >= classes):
         raise TutelageError(
-            f"labels lie in 0 .. {classes - 1}, and some are {int(labels.min())} or {int(labels.max())}"
+            f"labels must be from 0 to {classes - 1}, and some are {int(labels.min())} or {int(labels.max())}"
         )
 
 

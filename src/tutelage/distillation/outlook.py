@@ -120,7 +120,7 @@ def _split(teacher: nn.Sequential) -> tuple[nn.Sequential, nn.Linear]:
         raise TutelageError(f"teacher must be a torch.nn.Sequential, got {type(teacher).__name__}: wrap it in one")
     layers = list(teacher)
     if not layers or not isinstance(layers[-1], nn.Linear):
-        raise TutelageError("the theory speaks of a last layer that is linear: give a Sequential that ends in one")
+        raise TutelageError("the theory is about a linear last layer: give a Sequential that ends in one")
     return nn.Sequential(*layers[:-1]), layers[-1]
 
 

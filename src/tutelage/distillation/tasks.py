@@ -51,9 +51,7 @@ class _Symmetric:
 
     def __post_init__(self) -> None:
         if (whole(self.dimension) or 0) < 2 or not self.norm > 0:
-            raise TutelageError(
-                f"a task has at least two dimensions and a teacher, not {self.dimension} and {self.norm}"
-            )
+            raise TutelageError(f"dimension must be at least 2 and norm positive, got {self.dimension} and {self.norm}")
 
     @property
     def widest(self) -> float:
@@ -117,7 +115,7 @@ class Polynomial(_Symmetric):
         super().__post_init__()
         if not self.kappa > 0:
             raise TutelageError(
-                f"kappa is positive, not {self.kappa}: at 0 every input would lie on the boundary itself"
+                f"kappa must be positive, got {self.kappa}: at 0 every input would lie on the boundary itself"
             )
 
     def p(self, theta: Tensor) -> Tensor:

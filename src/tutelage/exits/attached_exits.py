@@ -51,7 +51,7 @@ def with_exits(
     3
     """
     if not layers or len(set(layers)) != len(layers):
-        raise TutelageError(f"exits at layers {list(layers)}: name at least one, and each once")
+        raise TutelageError(f"layers must name at least one layer, and each once, got {list(layers)}")
     graph, ends = _traced(module, layers)
     if own_output:
         ends = [*ends, next(node for node in graph.nodes if node.op == "output").args[0]]
@@ -72,7 +72,7 @@ def with_exits(
     else:
         chosen = list(heads)
     if len(chosen) != len(layers):
-        raise TutelageError(f"{len(chosen)} heads were given for {len(layers)} named layers: give one each")
+        raise TutelageError(f"heads must have one entry per named layer, got {len(chosen)} for {len(layers)} layers")
     last = [nn.Identity()] if own_output else []
     return MultiExit(stages, [_AfterCut(head) for head in (*chosen, *last)]).train(module.training)
 
@@ -124,8 +124,8 @@ def _traced(module: nn.Module, layers: Sequence[str]) -> tuple[fx.Graph, list[An
     for node in graph.nodes:
         if node.op == "call_function" and "training" in node.kwargs:
             raise TutelageError(
-                f"the module calls {node.name} as a function, which would keep its training mode for ever: use the "
-                "layer of torch.nn in its place"
+                f"the module calls {node.name} as a function, which would stay in training mode: use the "
+                "layer of torch.nn instead"
             )
     calls = {name: [n for n in graph.nodes if n.op == "call_module" and n.target == name] for name in layers}
     for name, nodes in calls.items():
@@ -137,7 +137,7 @@ def _traced(module: nn.Module, layers: Sequence[str]) -> tuple[fx.Graph, list[An
     places = [list(graph.nodes).index(end) for end in ends]
     if places != sorted(places):
         ordered = [name for _, name in sorted(zip(places, layers, strict=True))]
-        raise TutelageError(f"the layers run in the order {', '.join(ordered)}: name them so")
+        raise TutelageError(f"the layers run in the order {', '.join(ordered)}: name them in this order")
     return graph, ends
 
 
@@ -212,7 +212,7 @@ def _features(module: nn.Module, stages: Sequence[nn.Module], example: Tensor) -
     finally:
         module.train(was)
     if not all(isinstance(f, Tensor) for f in features):
-        raise TutelageError("a named layer gives something else than one tensor: name another")
+        raise TutelageError("a named layer does not return one tensor: name another")
     return features
 
 

@@ -68,7 +68,7 @@ def exit_accuracy(model: MultiExit, x: Tensor | Pixels, y: Tensor, top: int = 1)
     """
     if not len(x) or len(x) != len(y):
         raise TutelageError(
-            f"accuracy was asked on {len(x)} samples with {len(y)} labels: give at least one, a label each"
+            f"accuracy needs at least one sample and one label per sample, got {len(x)} samples and {len(y)} labels"
         )
     if y.is_floating_point() or (y == UNLABELLED).any():
         raise TutelageError("accuracy needs the class of every sample, a whole number: leave out those without a label")
@@ -94,7 +94,7 @@ def exit_accuracy(model: MultiExit, x: Tensor | Pixels, y: Tensor, top: int = 1)
 def _right(p: Tensor, labels: Tensor, top: int) -> Tensor:
     """How many samples have their class among the likeliest: [M, N, C], [N] -> [M]."""
     if not 1 <= top <= p.shape[-1]:
-        raise TutelageError(f"the {top} likeliest of {p.shape[-1]} classes were asked for")
+        raise TutelageError(f"top must be from 1 to {p.shape[-1]}, the number of classes, got {top}")
     return (p.topk(top, -1).indices == labels[:, None]).any(-1).sum(1)
 
 
@@ -218,7 +218,7 @@ def early_exit(model: MultiExit, x: Tensor, threshold: float) -> EarlyAnswer:
     EarlyAnswer(probabilities=float32 [5, 3], exit_number=int64 [5])
     """
     if not 0 < threshold <= 1:
-        raise TutelageError(f"a threshold of confidence lies in 0 .. 1, not at {threshold:g}")
+        raise TutelageError(f"threshold must lie between 0 and 1, got {threshold:g}")
     left, state = torch.arange(len(x), device=x.device), x
     answer, number = None, torch.full((len(x),), model.exits, device=x.device)
     for m, (stage, head) in enumerate(zip(model.stages, model.heads, strict=True), 1):
@@ -241,7 +241,7 @@ def _rows(state: Any, kept: Tensor) -> Any:
     """Some of the samples of what a stage hands on."""
     parts, _ = tree_flatten(state)
     if not all(isinstance(part, Tensor) and part.ndim and len(part) == len(kept) for part in parts):
-        raise TutelageError("a stage hands on something that has no axis of samples: samples cannot leave one by one")
+        raise TutelageError("a stage returns something without an axis of samples: samples cannot leave one by one")
     return tree_map(lambda part: part[kept], state)
 
 
@@ -287,7 +287,7 @@ def exit_times(model: MultiExit, x: Tensor, repeats: int = 20, warm_up: int = 3)
     ExitTimes(budget=float64 [2, 2], anytime=float64 [2, 2])
     """
     if repeats < 1:
-        raise TutelageError(f"times over {repeats} repeats were asked for: measure at least once")
+        raise TutelageError(f"repeats must be at least 1, got {repeats}")
     was = model.training
     model.eval()
     budget, anytime = [], []

@@ -54,13 +54,15 @@ class MSDNet:
 
     def __post_init__(self) -> None:
         if not len(self.first) == len(self.growth) == len(self.bottleneck) or not self.first:
-            raise TutelageError("first, growth and bottleneck have one entry per scale each")
+            raise TutelageError("first, growth and bottleneck must have one entry per scale")
         if not self.exits or list(self.exits) != sorted(set(self.exits)) or self.exits[-1] != self.layers:
             raise TutelageError(
-                f"exits at layers {list(self.exits)}: wanted growing numbers that end with {self.layers}"
+                f"exits must be increasing layer numbers that end with {self.layers}, got {list(self.exits)}"
             )
         if self.exits[0] < 1 or any(g < 2 or g % 2 for g in self.growth):
-            raise TutelageError("exits stand at layer 1 or later, and growth is even: half comes from the finer scale")
+            raise TutelageError(
+                "exits must be at layer 1 or later, and growth must be even: half comes from the finer scale"
+            )
 
     @property
     def scales(self) -> int:

@@ -38,7 +38,7 @@ class MultiExit(nn.Module):
         self.stages, self.heads = nn.ModuleList(stages), nn.ModuleList(heads)
         if not self.stages or len(self.stages) != len(self.heads):
             raise TutelageError(
-                f"{len(self.stages)} stages have {len(self.heads)} heads: give each stage one, at least one"
+                f"there must be one head per stage, got {len(self.heads)} heads for {len(self.stages)} stages"
             )
 
     @property
@@ -79,7 +79,7 @@ class MultiExit(nn.Module):
     def checked(self, exit_number: int) -> int:
         """The number of an exit, an error unless there is one."""
         if not 1 <= exit_number <= self.exits:
-            raise TutelageError(f"there is no exit {exit_number}: exits are numbered 1 .. {self.exits}")
+            raise TutelageError(f"exit must be from 1 to {self.exits}, got {exit_number}")
         return exit_number
 
 
@@ -144,7 +144,7 @@ def multi_exit_conv(
     """
     _positive(channels, classes, blocks, width)
     if not set(halve) <= set(range(1, blocks + 1)):
-        raise TutelageError(f"blocks {list(halve)} are to halve the image, and blocks are numbered 1 .. {blocks}")
+        raise TutelageError(f"halve must name blocks from 1 to {blocks}, got {list(halve)}")
     stages = [
         nn.Sequential(
             nn.Conv2d(width if m else channels, width, 3, 2 if m + 1 in halve else 1, padding=1, bias=False),
@@ -232,4 +232,4 @@ def _normals(like: Tensor, seed: int, stream: str) -> Tensor:
 
 def _positive(*sizes: int) -> None:
     if min(sizes) < 1:
-        raise TutelageError(f"a size of the network is {min(sizes)}: all of them are at least 1")
+        raise TutelageError(f"every size of the network must be at least 1, got {min(sizes)}")

@@ -113,7 +113,7 @@ def check_labels(labels: Tensor, outputs: int) -> None:
         raise TutelageError("no sample has a label: classification needs at least one")
     if known.min() < 0 or known.max() >= max(outputs, 2):
         raise TutelageError(
-            f"labels lie in 0 .. {max(outputs, 2) - 1}, and some are {int(known.min())} or {int(known.max())}"
+            f"labels must be from 0 to {max(outputs, 2) - 1}, and some are {int(known.min())} or {int(known.max())}"
         )
 
 

@@ -59,7 +59,7 @@ class ExitObjective:
         if self.reduction not in ("mean", "sum"):
             raise TutelageError(f"reduction must be 'mean' or 'sum', got {self.reduction!r}")
         if not 0 <= self.power <= 2:
-            raise TutelageError(f"the power of the temperature lies in 0 .. 2, not at {self.power:g}")
+            raise TutelageError(f"power must lie between 0 and 2, got {self.power:g}")
 
 
 Samples = Tensor | Pixels
@@ -105,7 +105,9 @@ class Batches:
 def batches(x: Samples, y: Tensor, size: int, taught: bool, seed: int) -> Batches:
     """Batches of samples x [N, ...] with labels y [N]; those without a label are used where somebody teaches."""
     if len(x) != len(y):
-        raise TutelageError(f"{len(x)} samples have {len(y)} labels: give one each, {UNLABELLED} where there is none")
+        raise TutelageError(
+            f"{len(x)} samples have {len(y)} labels: give one per sample, {UNLABELLED} where there is none"
+        )
     labelled, unlabelled = ((y == UNLABELLED) == wanted for wanted in (False, True))
     labelled, unlabelled = labelled.nonzero()[:, 0], unlabelled.nonzero()[:, 0]
     if len(labelled) < size:

@@ -327,7 +327,7 @@ def hashes(root: Path) -> list[str]:
 
 
 def _stamps(root: Path, stamp: Callable[[str], int]) -> dict[str, int]:
-    """The name of every experiment and the stamp of its manifest; a link in the place of a folder has none.
+    """The name of every experiment and the stamp of its manifest; a link instead of a folder has none.
 
     The stamp of the folder would tell of files that were removed; those of them that a query asks for are looked at
     anyway, and every call of the system takes microseconds a hundred thousand times.

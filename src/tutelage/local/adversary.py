@@ -206,7 +206,7 @@ def nearest_perfect(setting: LocalSetting) -> Tensor:
 def _scaled(setting: LocalSetting, level: float) -> Tensor:
     """The students drawn to, or away from, the nearest perfect ones until L = level."""
     if not level > 0:
-        raise TutelageError(f"the loss to search at is above 0, not {level}")
+        raise TutelageError(f"level must be above 0, got {level}")
     perfect = nearest_perfect(setting)
     off = setting.students - perfect
 

@@ -189,10 +189,12 @@ def _rates(setting: LocalSetting, rate: float | Tensor | None, beyond: bool) -> 
     limit = greatest_rate(setting)
     rates = usual_rate(setting) if rate is None else doubles(rate, "rate").detach().cpu()
     if rates.ndim > 1 or rates.numel() not in (1, setting.members):
-        raise TutelageError(f"rate has {rates.numel()} values for {setting.members} members: give one, or one each")
+        raise TutelageError(
+            f"rate has {rates.numel()} values for {setting.members} members: give one, or one per member"
+        )
     rates = rates.expand(setting.members).contiguous()
     if not bool((rates > 0).all()):
-        raise TutelageError(f"a rate is above 0, not {float(rates.min())}")
+        raise TutelageError(f"rate must be above 0, got {float(rates.min())}")
     if not beyond and bool((rates > limit).any()):
         worst = int((rates / limit).argmax())
         raise TutelageError(
@@ -263,7 +265,7 @@ def descend_on_samples(
     if not steps or steps[0] < 0:
         raise TutelageError("descent is recorded after numbers of steps from 0 on: give at least one")
     if len(seeds) != setting.members:
-        raise TutelageError(f"there are {len(seeds)} seeds for {setting.members} members: give one each")
+        raise TutelageError(f"there are {len(seeds)} seeds for {setting.members} members: give one per member")
     rates, streams = _rates(setting, rate, beyond), keys(seeds, "local batches")
     w, kept, count, wanted = setting.students, [], batch * setting.d, set(steps)
     for step in range(steps[-1] + 1):

@@ -95,4 +95,4 @@ def angle_energy_bound(
 
 def _even(degree: int) -> None:
     if degree < 2 or degree % 2:
-        raise TutelageError(f"the test function needs an even degree of at least 2, not {degree}")
+        raise TutelageError(f"degree must be even and at least 2, got {degree}")

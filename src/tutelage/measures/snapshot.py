@@ -34,7 +34,7 @@ class Snapshot:
     train, evaluate
         Training and evaluation points [S, N, d].
     train_labels, evaluate_labels
-        Labels of a data set [S, N, C], in the place of a teacher's outputs; None where there is a teacher.
+        Labels of a data set [S, N, C], instead of a teacher's outputs; None where there is a teacher.
     distribution
         Where the points come from; None where that is not known.
     """

@@ -25,7 +25,7 @@ def unit_strengths(model: Layered, batches: Iterable[Tensor]) -> list[Tensor]:
             sums = [[a + b for a, b in zip(old, new, strict=True)] for old, new in zip(before, moments, strict=True)]
             count += x.shape[-len(model.architecture.inputs) - 1]
         if not count:
-            raise TutelageError("there are no samples to judge units on: give at least one batch")
+            raise TutelageError("there are no samples: give at least one batch")
         return [
             (square / number - (total / number).square()).clamp_min(0).sqrt().float() * _outgoing(model, layer)
             for layer, (total, square, number) in enumerate(sums)

@@ -65,7 +65,7 @@ def load_curved(path: str | Path) -> Network | None:
 
 
 def _as_relu(nodes: list[Any]) -> set[str]:
-    """Put relu in the place of every unit, in a list of nodes; which kinds there were."""
+    """Put relu instead of every unit, in a list of nodes; which kinds there were."""
     kinds = set()
     sigmoids = {node.output[0]: node for node in nodes if node.op_type == "Sigmoid"}
     for node in [node for node in nodes if node.op_type == "Mul"]:

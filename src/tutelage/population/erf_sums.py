@@ -33,7 +33,7 @@ _FAR = 40.0  # up to which the error is measured
 @printed
 @dataclass(frozen=True, eq=False)
 class ErfSum:
-    """A sum of erfs in the place of an activation.
+    """A sum of erfs instead of an activation.
 
     Attributes
     ----------

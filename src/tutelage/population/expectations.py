@@ -212,7 +212,7 @@ def _check(teacher: Units, students: Units) -> None:
             raise TutelageError(f"the teacher has {a} {what}s and the students have {b}: give both the same number")
     if teacher.w.shape[0] not in (1, students.w.shape[0]):
         raise TutelageError(
-            f"there are {teacher.w.shape[0]} teachers for {students.w.shape[0]} members: give one, or one each"
+            f"there are {teacher.w.shape[0]} teachers for {students.w.shape[0]} members: give one, or one per member"
         )
     kinds = [(u.activation, u.slope if u.activation == "leaky" else None) for u in (teacher, students)]
     if kinds[0] != kinds[1]:

@@ -67,7 +67,7 @@ def online_sgd(
     members, count, d = students.w.shape
     seeds = draws.as_seeds(seeds)
     if len(seeds) != members:
-        raise TutelageError(f"there are {len(seeds)} seeds for {members} members: give one each")
+        raise TutelageError(f"there are {len(seeds)} seeds for {members} members: give one per member")
     record = [round(t * d) for t in recorded_times(times)]
     if record != sorted(set(record)) or not record or record[0] < 0:
         raise TutelageError(f"times must grow from 0 on by at least a step, 1 / {d}")

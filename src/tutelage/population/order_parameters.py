@@ -267,7 +267,7 @@ class _Rows:
 def check_noise(label_noise: float, batch: int) -> None:
     """Raise an error for a deviation or a batch that is none."""
     if not label_noise >= 0:
-        raise TutelageError(f"the deviation of the label noise is not below 0, so it cannot be {label_noise}")
+        raise TutelageError(f"label_noise must be at least 0, got {label_noise}")
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
         raise TutelageError(f"batch must be a whole number of at least 1, got {batch!r}")
 
@@ -276,7 +276,7 @@ def rates_of(value: float | Sequence[float], members: int, name: str) -> Tensor:
     """One rate per member, float64 [S], from one for all or one per member."""
     rates = torch.as_tensor(value, dtype=torch.float64)
     if rates.ndim > 1 or rates.numel() not in (1, members):
-        raise TutelageError(f"{name} has {rates.numel()} values for {members} members: give one, or one each")
+        raise TutelageError(f"{name} has {rates.numel()} values for {members} members: give one, or one per member")
     if not (rates.isfinite() & (rates >= 0)).all():
-        raise TutelageError(f"{name} is a finite number not below 0, not {value}")
+        raise TutelageError(f"{name} must be finite and at least 0, got {value}")
     return rates.expand(members)

@@ -58,7 +58,7 @@ def common_residue(target: Tensor, weights: Tensor, bonus: Tensor | None = None)
     grows on the other side.
     """
     if bool((weights <= 0).any()):
-        raise TutelageError("the weights a_k of the common residue are all above 0")
+        raise TutelageError("the weights a_k of the common residue must all be above 0")
     extra = torch.zeros_like(weights) if bonus is None else bonus
 
     def residue(w: Tensor) -> Tensor:
@@ -101,5 +101,5 @@ def lotka_volterra(start: Tensor, growth: Tensor, competition: Tensor, times: Se
     :math:`\bar w_k = \bar w^*` eq. 8 gives :math:`g_k = \|w^*\|` and :math:`A_{kk'} = a_{k'}`.
     """
     if bool((start < 0).any()):
-        raise TutelageError("numbers of species are not below 0")
+        raise TutelageError("numbers of species must be at least 0")
     return integrate(lambda t, x, who: x * (growth - x @ competition.mT), start, times)

@@ -1,4 +1,4 @@
-"""The playground: the live page as one file, with an engine in the browser in the place of a server.
+"""The playground: the live page as one file, with an engine in the browser instead of a server.
 
 The page's modules become data URLs behind an import map, as in a replay. The engine runs in a worker, which knows no
 import maps, so its modules are joined to one program: each becomes a function that returns what it exports.

@@ -1,4 +1,4 @@
-r"""Gradients of a user in the place of back-propagation, and natural gradients.
+r"""Gradients of a user instead of back-propagation, and natural gradients.
 
 A gradient is a function of the students and of the samples of a step, registered under a name::
 

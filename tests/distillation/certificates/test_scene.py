@@ -25,7 +25,7 @@ def test_probes_depend_on_the_member_alone(few):
 
 
 def test_a_way_that_is_not_there(few):
-    with pytest.raises(TutelageError, match="no course"):
+    with pytest.raises(TutelageError, match="needs a course"):
         _ = DistillationScene(few).way
 
 

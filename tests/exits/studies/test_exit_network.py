@@ -84,7 +84,7 @@ def test_networks_side_by_side_have_the_same_images_and_epochs():
 
 
 def test_on_a_gpu_networks_are_trained_in_groups(monkeypatch):
-    """The device is not used: what is trained together is recorded in the place of training."""
+    """The device is not used: what is trained together is recorded instead of training."""
     groups, shares = [], {}
 
     def record(experiments, device, progress, contexts):

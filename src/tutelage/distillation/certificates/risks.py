@@ -112,5 +112,5 @@ def _same(scene: DistillationScene) -> Condition:
 
 def _task(scene: DistillationScene) -> DistillationTask:
     if scene.task is None:
-        raise TutelageError("there is no distribution of inputs to look at: say task=...")
+        raise TutelageError("there is no distribution of inputs: give task=...")
     return scene.task

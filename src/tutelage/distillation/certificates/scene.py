@@ -38,7 +38,7 @@ class DistillationScene:
     @property
     def way(self) -> StudentFlow:
         if self.course is None:
-            raise TutelageError("there is no course to look at: give one")
+            raise TutelageError("the certificate needs a course: give one")
         return self.course
 
     @cached_property

@@ -80,7 +80,7 @@ def arrival(run: Descent, *, loss: float = 1e-3, threshold: float = THRESHOLD) -
     recorded one. A run that ends before both its arrival and T decides nothing.
     """
     if not loss > 0:
-        raise TutelageError(f"the loss to arrive at is above 0, not {loss}")
+        raise TutelageError(f"loss must be above 0, got {loss}")
     start, limit = run.start, greatest_rate(run.start)
     promised = 4 * start.r * start.longest / (run.rate * KAPPA**2 * loss)
     first = _first(run, loss)

@@ -81,10 +81,10 @@ def teacher_aware(
 def _drawn(total: int, number: int, seed: int) -> Tensor:
     """``number`` of 0 .. total-1 without repetition, in ascending order."""
     if not 0 <= number <= total:
-        raise TutelageError(f"{number} moved points were asked for, and there are {total}")
+        raise TutelageError(f"count must be at most {total}, the number of moved points, got {number}")
     return draws.permutations(draws.keys([seed], "augmentation"), total, 0)[0, :number].sort().values
 
 
 def _refuse_step(step: float) -> None:
     if not step > 0:
-        raise TutelageError(f"points are moved by a step above 0, not by {step}")
+        raise TutelageError(f"step must be above 0, got {step}")

@@ -21,7 +21,7 @@ class TeacherAware(Distribution):
     the two points moved by :math:`\pm a\,\tilde w^*_j`, a uniform in std * [near, near + spread]. Every point is then
     rescaled to length :math:`\mathrm{std}\,\sqrt d`. Units take turns, so N points hold N/(3m) triples of each.
 
-    With ``united`` the Gaussian point itself stays in the place of its projection, so that the set is a Gaussian set D
+    With ``united`` the Gaussian point itself stays instead of its projection, so that the set is a Gaussian set D
     united with points of it moved to both sides of a boundary, as aug(D, W*) of Tian 2020, Def. 7b.
     """
 
@@ -36,7 +36,7 @@ class TeacherAware(Distribution):
     """Build the evaluation points around the teacher's boundaries too, instead of drawing them from the Gaussian."""
 
     united: bool = False
-    """Keep each Gaussian point in the place of its projection onto a boundary."""
+    """Keep each Gaussian point instead of its projection onto a boundary."""
 
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
         return normals(key, count, dimension, dtype).mul_(self.std)
