@@ -1,4 +1,4 @@
-"""How fast angle sets are settled, by random search and with all signs, and how long a proof for m = 3 takes.
+"""How fast angle sets are settled, by random search and with all signs.
 
 python benchmarks/bench_angular.py [--threads 2] [--json FILE]
 
@@ -16,8 +16,6 @@ import numpy as np
 from provenance import provenance
 from tutelage.alignment.conjecture_search import random_search
 from tutelage.alignment.determinants import signs
-from tutelage.alignment.interval_proof import prove
-from tutelage.alignment.proof_checker import check
 
 ROUNDS = 3
 SETS = 1 << 20
@@ -49,14 +47,7 @@ def measured(threads: int) -> dict:
                 "all_signs_a_second": round(len(angles) / each),
             }
         )
-    proof = prove(5, 10)
-    proving, checking = timed(lambda: prove(5, 10))[0], timed(lambda: check(proof))[0]
-    boxes = proof.counts()["proved"]
-    return {
-        "threads": threads,
-        "searches": rows,
-        "proof": {"boxes": boxes, "seconds": round(proving, 3), "checking_seconds": round(checking, 3)},
-    }
+    return {"threads": threads, "searches": rows}
 
 
 def main() -> None:

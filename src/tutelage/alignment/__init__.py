@@ -5,8 +5,7 @@ Under the population loss, the gradient of students with fan-out 1 depends on an
 ``tutelage.certify("determinants", teacher, students)``.
 
 To read, in this order: :mod:`.angular` (kernels of the angle), :mod:`.determinants`, :mod:`.relu_theorem` (a proof of
-Conjecture 5.5 for relu), :mod:`.counterexamples` (for other kernels it is false), :mod:`.conjecture_search`,
-:mod:`.interval_proof` and :mod:`.proof_checker` (a second proof, on boxes, and its checker).
+Conjecture 5.5 for relu), :mod:`.counterexamples` (for other kernels it is false), :mod:`.conjecture_search`.
 """
 
 from tutelage.alignment.determinants import determinants

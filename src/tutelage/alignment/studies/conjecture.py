@@ -1,4 +1,4 @@
-"""Conjecture 5.5 of Zhu et al. 2021: false as printed, true for relu; bounds, boxes and searches test the proof."""
+"""Conjecture 5.5 of Zhu et al. 2021: false as printed, true for relu; bounds and searches test the proof."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,14 @@ from matplotlib.figure import Figure
 from tutelage import draws
 from tutelage.alignment.angular import relu_shape
 from tutelage.alignment.conjecture_search import climb, random_search
-from tutelage.alignment.interval_proof import IntervalProof, prove
-from tutelage.alignment.proof_checker import check
 from tutelage.alignment.relu_theorem import covariance_bounds
 from tutelage.alignment.studies._other_kernels import KERNELS, KernelSearch, as_printed, draw_kernels
-from tutelage.errors import TutelageError
-from tutelage.lab import Context, Experiment, Results, Shared
+from tutelage.lab import Context, Experiment, Results
 from tutelage.lab.experiment import Arrays
 from tutelage.studies.claims import Check
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
-BOXES: dict[Scale, tuple[int, int]] = {"smoke": (3, 6), "quick": (5, 10), "paper": (7, 14)}
-"""Margin and finest level of the proof on boxes, as powers of two of the circle."""
 SETS: dict[Scale, int] = {"smoke": 20_000, "quick": 1_000_000, "paper": 10_000_000}
 CLIMBS: dict[Scale, tuple[int, int]] = {"smoke": (16, 50), "quick": (64, 400), "paper": (192, 1200)}
 """Starts, and steps of each."""
@@ -46,11 +41,7 @@ KERNEL_SETS: dict[Scale, int] = {"smoke": 2_000, "quick": 20_000, "paper": 200_0
 )
 def conjecture(scale: Scale) -> Plan:
     """Conjecture 5.5 is false for general functions and true for relu."""
-    margin, finest = BOXES[scale]
-    proofs: list[Experiment] = [
-        BoxProof(margin=margin, finest=finest),
-        *(TheoremBounds(students=m, sets=BOUNDED[scale]) for m in STUDENTS[scale]),
-    ]
+    bounds = [TheoremBounds(students=m, sets=BOUNDED[scale]) for m in STUDENTS[scale]]
     searches = [RandomSearch(students=m, sets=SETS[scale]) for m in STUDENTS[scale]]
     starts, steps = CLIMBS[scale]
     climbs = [
@@ -59,43 +50,8 @@ def conjecture(scale: Scale) -> Plan:
         for distance in DISTANCES
     ]
     kernels = [KernelSearch(kernel=name, students=3, sets=KERNEL_SETS[scale]) for name in KERNELS]
-    claims = [as_printed, bounds_below_zero, confirmed, covering, none_at_random, none_uphill]
-    return Plan([*proofs, *searches, *climbs, *kernels], draw, claims, view=arranged)
-
-
-class BoxProof(Experiment, kind="box-proof", numerics=2):
-    """Three students: a proof on boxes of angles, confirmed box by box by a checker in exact whole numbers.
-
-    margin: gaps between neighbours are at least 2 pi / 2^margin; finest: boxes have sides of 2 pi / 2^finest or more.
-    """
-
-    margin: int
-    finest: int
-
-    @property
-    def cost(self) -> float:
-        return 6e-6 * 4.0**self.finest
-
-    def run(self, context: Context) -> Arrays:
-        held = context.part("boxes", lambda: _held(prove(self.margin, self.finest)))
-        proof = read_proof(self, held)
-        context.progress(0.5)
-        checked = check(proof, lambda share: context.progress(0.5 + share / 2))
-        counts = {name: np.array([n]) for name, n in proof.counts().items()}
-        judged = {"rejected": np.array([checked.rejected]), "valid": np.array([checked.valid])}
-        return counts | judged | {"covered": np.array([proof.share])} | {k: Shared(v) for k, v in held.items()}
-
-
-def _held(proof: IntervalProof) -> dict[str, np.ndarray]:
-    lengths = np.array([len(level) for level in proof.levels], np.int64)
-    return {"codes": np.concatenate(proof.levels), "lengths": lengths}
-
-
-def read_proof(experiment: BoxProof, held: dict[str, np.ndarray]) -> IntervalProof:
-    """The proof whose boxes were stored, for another check."""
-    if int(held["lengths"].sum()) != len(held["codes"]):
-        raise TutelageError("the boxes of the proof do not fit their levels: compute it again")
-    return IntervalProof(experiment.margin, tuple(np.split(held["codes"], np.cumsum(held["lengths"])[:-1])))
+    claims = [as_printed, bounds_below_zero, none_at_random, none_uphill]
+    return Plan([*bounds, *searches, *climbs, *kernels], draw, claims, view=arranged)
 
 
 class TheoremBounds(Experiment, kind="theorem-bounds", numerics=1):
@@ -158,9 +114,8 @@ class Climb(Experiment, kind="determinant-climb", numerics=1):
 
 @dataclass(frozen=True, eq=False)
 class ConjectureResults:
-    """The proof on boxes; bounds and searches by number of students, climbs also by distance; other kernels."""
+    """Bounds and searches by number of students, climbs also by distance; other kernels."""
 
-    boxes: dict[str, float]
     bounds: dict[int, int]
     searches: dict[int, dict[str, int]]
     climbs: dict[tuple[int, float], dict[str, float]]
@@ -169,9 +124,6 @@ class ConjectureResults:
 
 def arranged(results: Results) -> ConjectureResults:
     """What each experiment says, under its settings."""
-    (proof,) = results.of(BoxProof)
-    boxes = {n: float(proof[n][0]) for n in ("proved", "open", "rejected", "covered", "valid")}
-    boxes |= {"margin": float(proof.setting("margin"))}
     bounds = {r.setting("students"): int(r["not_negative"][0]) for r in results.of(TheoremBounds)}
     searches = {
         r.setting("students"): {"sets": r.setting("sets")} | {n: int(r[n][0]) for n in _SEARCHED}
@@ -185,7 +137,7 @@ def arranged(results: Results) -> ConjectureResults:
         r.setting("kernel"): {"sets": r.setting("sets")} | {n: int(r[n][0]) for n in ("positive", "negative")}
         for r in results.of(KernelSearch)
     }
-    return ConjectureResults(boxes, bounds, searches, climbs, kernels)
+    return ConjectureResults(bounds, searches, climbs, kernels)
 
 
 _SEARCHED = ("reopened", "unsettled", "positive")
@@ -233,25 +185,6 @@ bounds_below_zero = Check(
     expected="<= 0",
     values=lambda e: {"all m": np.array(list(e.bounds.values()), float)},
     reason="a theorem has no exceptions; the conjecture for relu follows from it",
-    standing="own",
-)
-
-confirmed = Check(
-    "for three students the proof on boxes, independent of the theorem, is confirmed by a checker in whole numbers",
-    statistic="1 if the checker confirms every box and finds none open or wrongly left out, else 0",
-    expected=">= 1",
-    values=lambda e: {"no two angles close": e.boxes["valid"]},
-    reason="a proof has no exceptions and no gaps",
-    standing="own",
-)
-
-covering = Check(
-    "and its boxes cover all angle sets that are not close to coincident ones",
-    statistic="share of the ordered angle sets in proved boxes, less the share (1 - 4/2^k)^3 of those whose four gaps "
-    "are at least 2 pi / 2^k",
-    expected=">= 0",
-    values=lambda e: {"no two angles close": e.boxes["covered"] - (1 - 4 / 2 ** e.boxes["margin"]) ** 3},
-    reason="the volume of the simplex of four gaps, each longer than the margin that the proof may leave out",
     standing="own",
 )
 
