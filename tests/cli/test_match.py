@@ -67,3 +67,15 @@ def test_torch_loads_the_matched_network(capsys, monkeypatch, files):
     model = torch.nn.Sequential(torch.nn.Linear(3, 5, bias=False), torch.nn.ReLU(), torch.nn.Linear(5, 2, bias=False))
     model.load_state_dict(load_file(files / "c.safetensors"))
     torch.testing.assert_close(model[0].weight.T, load(files / "a.safetensors").weights[0][0])
+
+
+def test_reasons_are_printed_per_layer_and_in_json(capsys, monkeypatch, files):
+    words = files / "a.safetensors", files / "b.safetensors", "--data", files / "data.safetensors", "--reasons"
+    code, said = run(capsys, monkeypatch, *words)
+    assert code == 0
+    assert "agreement of pairs" in said.out
+    assert "all layers:" in said.out
+    code, said = run(capsys, monkeypatch, *words, "--json")
+    reasons = json.loads(said.out)["reasons"]
+    assert [len(reasons[k]) for k in ("layer", "spread", "agreement")] == [2, 1, 1]
+    assert reasons["excess"][0] < 1e-6  # the same function in another order

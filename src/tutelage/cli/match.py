@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ from tutelage.cli.points import read_samples
 from tutelage.errors import TutelageError
 
 if TYPE_CHECKING:
-    from tutelage.functions import Barrier
+    from tutelage.functions import Barrier, BarrierReasons
 
 _WAYS = ("best", "weights", "activations", "both")
 
@@ -34,6 +35,9 @@ def match(
     repair: Annotated[
         bool, typer.Option("--repair", help="Also repair the statistics of hidden units on the line.")
     ] = False,
+    reasons: Annotated[
+        bool, typer.Option("--reasons", help="Also say which layers the loss half-way comes from, and why.")
+    ] = False,
     steps: Annotated[int, typer.Option(help="Number of places on the line less one.")] = 20,
     out: Annotated[Path | None, typer.Option(help="File to save B to, its units in the order of A's.")] = None,
     layout: Layout = "tutelage",
@@ -48,7 +52,7 @@ def match(
 
     Exit code 0: done; 2: bad input.
     """
-    from tutelage.functions import barrier
+    from tutelage.functions import barrier, explain_barrier
     from tutelage.networks import Network, read_network, save_network
 
     if by not in _WAYS:
@@ -57,16 +61,19 @@ def match(
     names = names_to_keep(second, out, layout, other.members)
     points, labels = read_samples(data, network)
     result = barrier(network, other, points, labels, by=by, repair=repair, steps=steps)  # type: ignore[arg-type]
+    explained = explain_barrier(network, result, points, labels) if reasons else None
     if out is not None:
         assert isinstance(result.second, Network)
         save_network(result.second, out, layout, names)  # type: ignore[arg-type]
     if figure is not None:
         _draw(result, figure)
     if as_json:
-        print(json.dumps(_data(result, out)))
+        print(json.dumps(_data(result, out, explained)))
         return
     console = Console()
     console.print(_table(result))
+    if explained is not None:
+        _print_reasons(console, explained)
     if out is not None:
         console.print(f"written: {out}", soft_wrap=True, highlight=False, markup=False)
     if figure is not None:
@@ -96,7 +103,23 @@ def _table(result: Barrier) -> Table:
     return table
 
 
-def _data(result: Barrier, out: Path | None) -> dict[str, Any]:
+def _print_reasons(console: Console, explained: BarrierReasons) -> None:
+    """Layer by layer, the mean over members."""
+    table = Table(title="Half-way between A and matched B, mean over members", title_justify="left")
+    for column in ("layer", "loss above the ends, this layer half-way", "spread of units", "agreement of pairs"):
+        table.add_column(column, justify="right")
+    for layer, excess in enumerate(explained.layer.mean(1).tolist()):
+        hidden = layer < len(explained.spread)
+        units = (
+            [f"{float(v[layer].mean()):.2f}" for v in (explained.spread, explained.agreement)] if hidden else ["", ""]
+        )
+        table.add_row(str(layer + 1), f"{excess:.4g}", *units)
+    console.print(table)
+    excess, restored = (float(v.mean()) for v in (explained.excess, explained.repaired))
+    console.print(f"all layers: {excess:.4g} above the ends, {restored:.4g} with the spread of hidden units restored")
+
+
+def _data(result: Barrier, out: Path | None, explained: BarrierReasons | None) -> dict[str, Any]:
     lines = {
         name: {
             "barrier": height.tolist(),
@@ -110,6 +133,9 @@ def _data(result: Barrier, out: Path | None) -> dict[str, Any]:
         "matched_by": list(result.how),
         "lines": lines,
         "written": None if out is None else str(out),
+        "reasons": None
+        if explained is None
+        else {f.name: getattr(explained, f.name).tolist() for f in fields(explained)},
     }
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tutelage.functions.matching.barriers import Barrier, barrier
     from tutelage.functions.matching.channels import match_channels
     from tutelage.functions.matching.matching import Matching, match
+    from tutelage.functions.matching.merging import Merged, merge
     from tutelage.functions.matching.paths import (
         Path,
         accuracy_along,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         straight,
         straight_after_matching,
     )
+    from tutelage.functions.matching.reasons import BarrierReasons, explain_barrier
     from tutelage.functions.pieces.counts import estimate
     from tutelage.functions.pieces.faces import polygons, segments, volumes
     from tutelage.functions.pieces.regions import Regions, enumerate_regions
@@ -72,7 +74,9 @@ _PLACES = {
     "matching.barriers": ("Barrier", "barrier"),
     "matching.channels": ("match_channels",),
     "matching.matching": ("Matching", "match"),
+    "matching.merging": ("Merged", "merge"),
     "matching.paths": ("Path", "accuracy_along", "connect", "loss_along", "straight", "straight_after_matching"),
+    "matching.reasons": ("BarrierReasons", "explain_barrier"),
     "pieces.counts": ("estimate",),
     "pieces.faces": ("polygons", "segments", "volumes"),
     "pieces.regions": ("Regions", "enumerate_regions"),
@@ -89,9 +93,11 @@ _PLACES = {
 __all__ = [
     "Answer",
     "Barrier",
+    "BarrierReasons",
     "Domain",
     "ExportCheck",
     "Matching",
+    "Merged",
     "Path",
     "Pruning",
     "Reconstruction",
@@ -109,12 +115,14 @@ __all__ = [
     "enumerate_regions",
     "estimate",
     "exhibit",
+    "explain_barrier",
     "identifiability",
     "identify",
     "loss_along",
     "match",
     "match_channels",
     "match_parameters",
+    "merge",
     "orbit_size",
     "polygons",
     "polytope",

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from tutelage.errors import TutelageError
 from tutelage.functions import barrier
 from tutelage.functions.matching.aligning import weight_matched
-from tutelage.functions.matching.barriers import _repaired
+from tutelage.functions.matching.barriers import repaired
 from tutelage.networks import Network, forward, outputs
 
 
@@ -106,7 +106,7 @@ def test_repaired_units_have_the_mean_of_both_statistics_and_ends_stay():
     pairs = zip(one.parameters, other.parameters, strict=True)
     half = [(a + b) / 2 for a, b in pairs]
     middle = Network(tuple(half[:3]), tuple(half[3:]))
-    fixed = _repaired(middle, one, other, x, 0.5)
+    fixed = repaired(middle, [(0.5, one), (0.5, other)], x)
     for layer in range(2):
         inner = [
             forward(n, x).features[layer] @ n.weights[layer] + n.biases[layer][:, None] for n in (one, other, fixed)
@@ -114,7 +114,7 @@ def test_repaired_units_have_the_mean_of_both_statistics_and_ends_stay():
         for statistic in (lambda u: u.mean(1), lambda u: u.std(1, correction=0)):
             a, b, c = map(statistic, inner)
             torch.testing.assert_close(c, (a + b) / 2)
-    torch.testing.assert_close(outputs(_repaired(one, one, other, x, 0.0), x), outputs(one, x))
+    torch.testing.assert_close(outputs(repaired(one, [(1.0, one), (0.0, other)], x), x), outputs(one, x))
 
 
 def test_what_does_not_fit_is_an_error():

@@ -6,6 +6,7 @@ On the line activations shrink, since the features of two networks are averaged;
 the mean and deviation that are the average of those at the ends (Jordan et al. 2023, REPAIR).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -140,24 +141,24 @@ def barrier(
     places = torch.linspace(0, 1, steps + 1, dtype=torch.float64)
     lines = [straight(first, second), straight(first, moved)]
     plain, matched = ([line.at(t) for t in places.tolist()] for line in lines)
-    repaired = [_repaired(net, first, moved, x, t) for net, t in zip(matched, places.tolist(), strict=True) if repair]
-    again = judged(repaired, x, wanted) if repair else (None, None)
+    pairs = zip(matched, places.tolist(), strict=True)
+    restored = [repaired(net, [(1 - t, first), (t, moved)], x) for net, t in pairs if repair]
+    again = judged(restored, x, wanted) if repair else (None, None)
     (loss, right), (loss_matched, right_matched) = (judged(nets, x, wanted) for nets in (plain, matched))
     return Barrier(places, loss, loss_matched, again[0], right, right_matched, again[1], moved, how)
 
 
-def _repaired(network: Network, first: Network, second: Network, x: Tensor, place: float) -> Network:
-    """The network with every hidden pre-activation shifted and scaled to the mean statistics of both ends."""
-    ends = [[_statistics(u) for u in _inner(end, x)] for end in (first, second)]
+def repaired(network: Network, ends: Sequence[tuple[float, Network]], x: Tensor) -> Network:
+    """The network with every hidden pre-activation shifted and scaled to the mean statistics of others, by shares."""
+    statistics = [[(share, *_statistics(u)) for u in inner(end, x)] for share, end in ends]
     weights, biases = list(network.weights), [bias(network, layer) for layer in range(network.depth)]
     feature = x
-    for layer in range(network.depth - 1):
+    for layer, layer_statistics in enumerate(zip(*statistics, strict=True)):
         # Layer by layer from below: the statistics of a layer are those of the network that is already repaired below
         # it.
-        inner = torch.baddbmm(biases[layer].unsqueeze(1), feature, weights[layer])
-        mean, deviation = _statistics(inner)
-        (mean_a, dev_a), (mean_b, dev_b) = ends[0][layer], ends[1][layer]
-        goal_mean, goal = (1 - place) * mean_a + place * mean_b, (1 - place) * dev_a + place * dev_b
+        mean, deviation = _statistics(torch.baddbmm(biases[layer].unsqueeze(1), feature, weights[layer]))
+        goal_mean = torch.stack([share * of_end for share, of_end, _ in layer_statistics]).sum(0)
+        goal = torch.stack([share * of_end for share, _, of_end in layer_statistics]).sum(0)
         # A unit that is constant on the line has no deviation to scale; it keeps its weights and gets the mean alone.
         factor = torch.where(deviation > 0, goal / deviation.clamp_min(torch.finfo(deviation.dtype).tiny), 1.0)
         weights[layer] = weights[layer] * factor.unsqueeze(1)
@@ -166,7 +167,7 @@ def _repaired(network: Network, first: Network, second: Network, x: Tensor, plac
     return replace(network, weights=tuple(weights), biases=tuple(biases))
 
 
-def _inner(network: Network, x: Tensor) -> list[Tensor]:
+def inner(network: Network, x: Tensor) -> list[Tensor]:
     """Pre-activations of the hidden layers: [S, N, n] each."""
     features = forward(network, x).features
     return [
