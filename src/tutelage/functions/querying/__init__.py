@@ -15,9 +15,10 @@ Carlini, Jagielski and Mironov 2020; the thesis of Phuong 2021, Theorem 2.1, of 
 4. **One layer** (``unit_search``). In the first layer point and normal are the unit. Deeper ones read features of the
    layers ``known`` so far, and a normal tells only the coefficients of features that move there: the fold is followed
    (``tracing``) across the folds of known units, and each crossing tells one coefficient more. A fold is then moved
-   to where bends crowd near it (robust regression: this is where noise averages out), and kept if it has bends, if
-   none is missing where it should be seen, and if the black box bends at other points of it too (``confirming``:
-   deeper units have folds that look like these in one part of the box). What is left over is for deeper layers.
+   to where bends crowd near it (``fold_bends``; robust regression: this is where noise averages out), and kept if it
+   has bends, if none is missing where it should be seen, and if the black box bends at other points of it too
+   (``confirming``: deeper units have folds that look like these in one part of the box). What is left over is for
+   deeper layers.
 5. **Sides** (``orientation``). A fold does not tell on which side its unit is active. The units above read relu(s u)
    = (|u| + s u) / 2, so that their coefficients are linear equations in the signs s, and in weights that folds left
    open.

@@ -18,18 +18,14 @@ from functools import partial
 
 import numpy as np
 
-from tutelage.functions.querying.confirming import UnitSearchSetting, confirmed, fixed
-from tutelage.functions.querying.known import Known, features, open_directions, slopes
+from tutelage.functions.querying.confirming import UnitSearchSetting, confirmed
+from tutelage.functions.querying.fold_bends import LEAST, accepted, bends_of, crowded, doubtful, sharpened
+from tutelage.functions.querying.known import Known, features, open_directions
 from tutelage.functions.querying.lines import Lines
 from tutelage.functions.querying.normals import FoldPoints, with_normals
 from tutelage.functions.querying.oracle import Oracle, QueryDraws, Spent
 from tutelage.functions.querying.tracing import Traced, trace
 
-_MISSES = 0.005  # share of a fold that may be missed where it should be seen
-_VISIBLE = 100  # errors of its bends that a fold must be away from other folds to be seen on a line in spite of noise
-_MISSES_IN_NOISE = 0.5  # the same where noise hides bends that are small or near others
-_SHARPENED = 4  # times that a fold is fitted to its bends, which are told better each time
-_MANY = 10  # bends beside which one that is missed does not count
 _RANK = 1e-9  # singular values below this share of the largest are rounding: larger, and few weights seem open
 _NEW = 0.5  # share of a unit's bends that no unit explains so far: smaller, and the same unit is found twice
 _UNCLAIMED = 0.3  # the same once all are found, where units with more bends have taken theirs
@@ -37,17 +33,6 @@ _SAME = 1e-6  # share of |phi| |theta| within which points are on the fold of a 
 _PARALLEL = 1e-12  # one less the cosine of parallel units: larger, and nearly parallel ones are taken for rivals
 _MOVES = 1e-6  # share of a feature vector that counts as moving along an open weight
 _SPREAD = 1e-3  # third singular value of the features of bends that vote: smaller, and parallel folds agree by chance
-_FLAT = 1e-6  # slope, as a share of |theta|, where a fold has no place: distances to it are not told there
-_RING = 3  # widths of a fold's surroundings in which the density of other bends is read off
-_ERRORS = 2  # errors of a bend by which it may be beside its fold
-_USUAL = 0.5  # share of its bound that the error of a normal usually has: wrong starts of the regression cost a unit
-_OUTLIERS = 8  # distances of a fold's bends, or scales, beyond which a bend is another fold's
-_TOLD = 1e-4  # singular values below leave the coefficients as they were: bends do not tell them
-_ON = 1e-2  # share of nearness at which a bend counts for a unit known in part
-_DOUBTS, _DOUBTFUL = 4, 0.25  # bends missed, and share of all, at which following a fold further is a waste
-_LEAST = 3  # bends that a fold must explain
-NEAREST = 1e-5
-"""How near a fold its bends lie at best, as a share of the size of the box."""
 _ALIKE = 1e-6  # singular values below count as zero where two pieces of a fold are compared
 _VOTES = 4  # bends that must agree on a weight
 _BATCH = 96  # starting points at most at a time
@@ -137,7 +122,7 @@ def find_units(
     pieces: list[Piece] = [] if units is None else list(zip(units.theta, units.bases, strict=True))
     bends, free = free.copy(), free.copy()
     for theta, basis in pieces:
-        free &= ~_own(known, lines, phi, theta, basis, setting)
+        free &= ~bends_of(known, lines, phi, theta, basis, setting)
     tried = np.zeros(len(free), bool) if tried is None else tried
     first = np.zeros(len(free), bool) if first is None else first.copy()
     followed, barren = np.zeros(len(free), bool), 0
@@ -152,7 +137,7 @@ def find_units(
             first[:] = False
         try:
             folds = with_normals(oracle, known, lines, start)
-            doubt = partial(_doubtful, lines, phi, setting)
+            doubt = partial(doubtful, lines, phi, setting)
             traced = trace(oracle, known, folds, setting.low, setting.high, draw, doubt) if len(folds) else None
         except Spent:
             break  # the units found so far are the answer
@@ -170,7 +155,7 @@ def find_units(
     kept = _distinct(known, lines, phi, pieces, setting, Rivals() if rivals is None else rivals)
     if len(kept) < len(pieces):  # the bends of those left out are for deeper layers
         for theta, basis in kept:
-            bends &= ~_own(known, lines, phi, theta, basis, setting)
+            bends &= ~bends_of(known, lines, phi, theta, basis, setting)
         free = bends
     return _gathered(kept, phi.shape[1]), free
 
@@ -179,7 +164,7 @@ def explained(known: Known, lines: Lines, units: FoundUnits, setting: UnitSearch
     """Which knots lie on the fold of one of the units: bool [K]."""
     phi, out = features(known, lines.points), np.zeros(len(lines.points), bool)
     for theta, basis in zip(units.theta, units.bases, strict=True):
-        out |= _own(known, lines, phi, theta, basis, setting)
+        out |= bends_of(known, lines, phi, theta, basis, setting)
     return out
 
 
@@ -204,14 +189,14 @@ def _take(
     order = np.lexsort((folds.error, -traced.rank))
     for i in order[traced.sound[order]]:
         theta, basis = traced.theta[i], traced.basis[i][: traced.rank[i]]
-        theta = _crowded(known, lines, phi, theta, basis, setting, folds.error[i])
-        theta = _sharpened(known, lines, phi, theta, basis, setting)
-        mine = _accepted(oracle, known, lines, phi, theta, basis, setting)
+        theta = crowded(known, lines, phi, theta, basis, setting, folds.error[i])
+        theta = sharpened(known, lines, phi, theta, basis, setting)
+        mine = accepted(oracle, known, lines, phi, theta, basis, setting)
         basis = basis if len(basis) else np.eye(len(theta))
         place = len(pieces)
         for j, piece in enumerate(pieces):
             both = merged(*piece, theta, basis, 10 * setting.tolerance)
-            if both is not None and _accepted(oracle, known, lines, phi, *both, setting) is not None:
+            if both is not None and accepted(oracle, known, lines, phi, *both, setting) is not None:
                 place, (theta, basis) = j, both
                 break
         if place == len(pieces):  # not a piece of a unit: one of its own, with bends that no other explains
@@ -222,13 +207,13 @@ def _take(
                 continue
         elif len(basis) == len(pieces[place][1]):
             continue
-        free &= ~_own(known, lines, phi, theta, basis, setting)
+        free &= ~bends_of(known, lines, phi, theta, basis, setting)
         pieces[place : place + 1] = [(theta, basis)]
     for j, piece in enumerate(pieces):
         voted = _voted(known, phi[free], *piece, setting.tolerance)
-        if voted is not None and _accepted(oracle, known, lines, phi, *voted, setting) is not None:
+        if voted is not None and accepted(oracle, known, lines, phi, *voted, setting) is not None:
             pieces[j] = voted
-            free &= ~_own(known, lines, phi, *voted, setting)
+            free &= ~bends_of(known, lines, phi, *voted, setting)
 
 
 def _distinct(
@@ -237,7 +222,7 @@ def _distinct(
     """The units without those whose bends belong to units that are known better, and without all but one of parallel
     ones: the others are deeper units that see no other unit of this layer.
     """
-    bends = [_own(known, lines, phi, *piece, setting) for piece in pieces]
+    bends = [bends_of(known, lines, phi, *piece, setting) for piece in pieces]
     claimed = np.zeros(len(phi), bool)
     kept: list[int] = []
     doubted = [rivals.doubted(known, theta) for theta, _ in pieces]
@@ -247,7 +232,7 @@ def _distinct(
         if like:
             rivals.believed += [lines.points[bends[j]][:_TELLING] for j in like if not doubted[j]]
             continue
-        if (bends[i] & ~claimed).sum() >= max(_LEAST, _UNCLAIMED * bends[i].sum()):
+        if (bends[i] & ~claimed).sum() >= max(LEAST, _UNCLAIMED * bends[i].sum()):
             kept.append(i)
             claimed |= bends[i]
     return [pieces[i] for i in sorted(kept)]
@@ -356,115 +341,3 @@ def _next_starts(lines: Lines, waiting: np.ndarray, least: int) -> np.ndarray:
     order = np.argsort(-count, kind="stable")
     enough = order[: 1 + int(np.searchsorted(np.cumsum(count[order]), least))]
     return knots[np.isin(lines.line[knots], enough)][:_BATCH]
-
-
-def _distances(known: Known, lines: Lines, phi: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """How far the knots are from the fold of a unit, to first order, beyond what their own error explains: [K]."""
-    steep = np.linalg.norm(slopes(known, theta, lines.points), axis=1)
-    steep = np.maximum(steep, max(_FLAT * float(np.linalg.norm(theta)), 1e-300))
-    return np.maximum(np.abs(phi @ theta) / steep - _ERRORS * lines.error, 0.0)
-
-
-def _reach(distances: np.ndarray, setting: UnitSearchSetting) -> float:
-    """How far from a fold its bends lie, from the distances of all bends.
-
-    Noise leaves open how exact a fold is: its own bends crowd near it, those of others are spread evenly, with a
-    density that is read off a little farther out. The distance at which the crowd stands out most is taken.
-    """
-    most = setting.near * setting.size
-    # Halves from the loosest to the tightest distance: the crowd stands out most where the width is that of its errors.
-    trials = most * 0.5 ** np.arange(max(1, 1 + int(np.log2(setting.near / NEAREST))))
-    count = np.atleast_1d(np.searchsorted(np.sort(distances), np.r_[trials, _RING * most]))
-    others = (count[-1] - count[0]) / ((_RING - 1) * most) * trials
-    return float(trials[((count[:-1] - others) / np.sqrt(1 + others)).argmax()])
-
-
-def _own(known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> np.ndarray:
-    """Which knots lie on the fold of a unit: bool [K]."""
-    distances, candidates = _distances(known, lines, phi, theta), fixed(phi, basis) & lines.bend
-    return (distances < _reach(distances[candidates], setting)) & candidates
-
-
-def _accepted(oracle, known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting) -> np.ndarray | None:
-    """The knots of a unit, or None where its fold is not there all along, as a deeper unit's is not."""
-    mine = _own(known, lines, phi, theta, basis, setting)
-    pieces = lines.pieces(oracle.clear)
-    value, sure = phi @ theta, fixed(phi, basis)
-    distances = _distances(known, lines, phi, theta)
-    clear = sure & (distances >= _reach(distances[sure & lines.bend], setting))
-    through = (value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]
-    across: np.ndarray = pieces[np.flatnonzero(through)]
-    share = np.abs(value[across]) / np.maximum(np.abs(value[across]) + np.abs(value[across + 1]), 1e-300)
-    room = np.minimum(share, 1 - share) * np.linalg.norm(lines.points[across + 1] - lines.points[across], axis=1)
-    visible = room > _VISIBLE * (np.median(lines.error[mine]) if mine.any() else 0.0)
-    hits, misses = int(mine.sum()), int(visible.sum())
-    # A unit known in part has fewer places where it must show: twice the bends make up for the tests it escapes.
-    least = _LEAST if len(basis) in (0, len(theta)) else 2 * _LEAST
-    # two bends between neighbouring values can go unnoticed along a line: one miss among many is no objection
-    share = _MISSES if oracle.noise == 0 else _MISSES_IN_NOISE
-    return mine if hits >= least and misses <= max(share * (hits + misses), hits >= _MANY) else None
-
-
-def _doubtful(lines: Lines, phi: np.ndarray, setting: UnitSearchSetting, theta: np.ndarray, basis: np.ndarray):
-    """Which of P partly known units should have been met along the lines where they were not: bool [P]."""
-    pieces = lines.pieces(0.0)
-    out = np.zeros(len(theta), bool)
-    for i, (unit, rows) in enumerate(zip(theta, basis, strict=True)):
-        value, sure = phi @ unit, fixed(phi, rows[rows.any(1)])
-        scale = setting.near * np.linalg.norm(phi, axis=1) * np.linalg.norm(unit)
-        clear = sure & (np.abs(value) > scale)
-        misses = ((value[pieces] * value[pieces + 1] < 0) & clear[pieces] & clear[pieces + 1]).sum()
-        hits = (sure & lines.bend & (np.abs(value) < _ON * scale)).sum()
-        out[i] = misses >= _DOUBTS and misses > _DOUBTFUL * (hits + misses)
-    return out
-
-
-def _crowded(known: Known, lines: Lines, phi, theta, basis, setting: UnitSearchSetting, error: float) -> np.ndarray:
-    """The coefficients moved to where the bends near the fold crowd, as far as the error of its normal allows.
-
-    Robust regression: a bend d away weighs 1 / (1 + (d / s)^2)^2, s going from what the normal leaves open to what
-    bends do (Geman and McClure 1987; Blake and Zisserman 1987), so that bends of others lose their weight step by step.
-    """
-    most, least = min(_USUAL * error, setting.near) * setting.size, NEAREST * setting.size
-    some = fixed(phi, basis) & lines.bend
-    points, inexact = lines.points[some], lines.error[some]
-    # invariant: most bends within `scale` of the fold are its own; each step halves the density of others, and the fit
-    # halves the distance of its own as long as this is more than their error
-    for scale in most * 0.5 ** np.arange(max(0, int(np.log2(most / least)))):
-        steep = np.maximum(np.linalg.norm(slopes(known, theta, points), axis=1), 1e-300)
-        away = np.abs(phi[some] @ theta) / steep / (scale + _ERRORS * inexact)
-        near = away < _OUTLIERS
-        weight = 1 / (1 + away[near] ** 2) / steep[near] / (scale + inexact[near])
-        theta = theta + _move(phi[some][near], theta, weight)
-    return theta
-
-
-def _sharpened(known: Known, lines: Lines, phi: np.ndarray, theta: np.ndarray, basis, setting) -> np.ndarray:
-    """The coefficients moved as little as possible so that the fold passes through its bends, of features phi [K, m].
-
-    Bends much farther away than most belong to other folds that pass by.
-    """
-    for _ in range(_SHARPENED):
-        mine = _own(known, lines, phi, theta, basis, setting)
-        if not mine.any():
-            break
-        away = np.abs(phi[mine] @ theta)
-        near = phi[mine][away <= _OUTLIERS * np.median(away)]
-        trial = theta + _move(near, theta, np.ones(len(near)))
-        if np.median(np.abs(phi[mine] @ trial)) >= np.median(away):
-            break
-        theta = trial
-    return theta
-
-
-def _move(phi: np.ndarray, theta: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The least change of theta, at a right angle to it, by which weight (phi . theta) becomes least: [m].
-
-    Along theta itself the fold does not move, and zero would fit best.
-    """
-    # Features differ in size by orders of magnitude: columns are scaled to length 1, so that the least change is a
-    # relative one.
-    size = np.maximum(np.linalg.norm(phi, axis=0), max(1e-9 * float(np.linalg.norm(phi)), 1e-300))
-    rows, along = phi * weight[:, None] / size, theta / size / max(np.linalg.norm(theta / size), 1e-300)
-    rows -= (rows @ along)[:, None] * along
-    return np.linalg.lstsq(rows, -(phi @ theta) * weight, rcond=_TOLD)[0] / size
