@@ -113,7 +113,7 @@ class OverlapCourse:
         return f"{self.activation}, d = {self.dimensions[-1]}"
 
 
-NAMES = ("R11", "R12", "R21", "R22", "Q11", "Q12", "Q22")
+NAMES = ("$R_{11}$", "$R_{12}$", "$R_{21}$", "$R_{22}$", "$Q_{11}$", "$Q_{12}$", "$Q_{22}$")
 
 
 def courses(results: Results) -> list[OverlapCourse]:
@@ -151,7 +151,7 @@ def _seven(q: Tensor, r: Tensor) -> np.ndarray:
 
 def draw(courses: list[OverlapCourse]) -> Figure:
     """Above: overlaps over time, lines from the equations, marks from simulations. Below: their gap against d."""
-    names = [f"{s.activation}, eta = {RATES[s.activation]:g}" for s in courses]
+    names = [rf"{s.activation}, $\eta$ = {RATES[s.activation]:g}" for s in courses]
     figure, axes = panel_grid(["", ""], names, "", "", size=(3.6, 2.7), sharex=False, sharey="row")
     for column, course in enumerate(courses):
         above, below = axes[:, column]
@@ -162,17 +162,17 @@ def draw(courses: list[OverlapCourse]) -> Figure:
             above.errorbar(
                 course.times[::2], runs.mean(1), runs.std(1), fmt="o", markersize=3, color=colour, linewidth=1
             )
-        above.set_xlabel("steps / d")
+        above.set_xlabel("steps / $d$")
         gaps, sizes = course.gaps(course.limit), np.array(course.dimensions, float)
         below.errorbar(
-            sizes, gaps.mean(1), gaps.std(1), fmt="o-", markersize=4, color=PALETTE[0], label="equations with eta^2"
+            sizes, gaps.mean(1), gaps.std(1), fmt="o-", markersize=4, color=PALETTE[0], label=r"equations with $\eta^2$"
         )
         below.plot(sizes, course.gaps(course.flow).mean(1), "s:", markersize=4, color=PALETTE[3], label="gradient flow")
-        below.plot(sizes, gaps.mean(1)[0] * (sizes[0] / sizes) ** 0.5, "--", color="#999999", label="1/sqrt(d)")
-        below.set(xscale="log", yscale="log", xlabel="dimension d", xticks=sizes)
+        below.plot(sizes, gaps.mean(1)[0] * (sizes[0] / sizes) ** 0.5, "--", color="#999999", label=r"$1/\sqrt{d}$")
+        below.set(xscale="log", yscale="log", xlabel="dimension $d$", xticks=sizes)
         below.set_xticks(sizes, labels=[f"{d:g}" for d in sizes])
         below.set_xticks([], minor=True)
-    axes[0, 0].set_ylabel(f"overlap (marks: d = {courses[0].dimensions[-1]};\ndotted: gradient flow)")
+    axes[0, 0].set_ylabel(f"overlap (marks: $d$ = {courses[0].dimensions[-1]};\ndotted: gradient flow)")
     axes[1, 0].set_ylabel("rms gap from SGD")
     axes[0, 0].legend(ncols=2)
     axes[1, 0].legend()
