@@ -62,7 +62,12 @@ def reproduce(
     plugins: With = None,
     track: Track = None,
     style: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Matplotlib style of the figures, by name or as a file.")
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Style of the figures: column or text, the widths of a paper, or a matplotlib style by name or as a "
+            "file.",
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every setting of every claim.")] = False,
     as_json: Json = False,
