@@ -52,7 +52,7 @@ WIDTHS = {"column": 3.25, "text": 6.75}
 """Widths of a paper in inches: one of two columns, and the whole text. Figures of a width have letters of 8 points."""
 
 _WIDTH_PARAMETERS = {"font.size": 8, "lines.linewidth": 1.1, "savefig.dpi": 300}
-_SCALED = ("axes.titlesize", "axes.labelsize", "legend.fontsize")
+_SCALED: tuple[Any, ...] = ("axes.titlesize", "axes.labelsize", "legend.fontsize")
 _NATURAL = tuple(mpl.rcParamsDefault["figure.figsize"])  # a style that says no size leaves a figure as it was drawn
 
 
@@ -134,8 +134,9 @@ def _scale_letters(figure: Figure) -> None:
     given = [mpl.rcParams["font.size"] * scale for scale in font_scalings.values()]
     given += [size for name in _SCALED if isinstance(size := mpl.rcParams[name], float)]
     for text in figure.findobj(Text):
-        if not any(isclose(text.get_fontsize(), size) for size in given):
-            text.set_fontsize(text.get_fontsize() * _letters())
+        now = float(text.get_fontsize())
+        if not any(isclose(now, size) for size in given):
+            text.set_fontsize(now * _letters())
 
 
 def _wrap(figure: Figure) -> None:
