@@ -26,7 +26,7 @@ from tutelage.printing import printable
 COMMANDS = {
     "studies": ("commands:studies", "List the studies: paper, figure, title and rough time at each scale."),
     "reproduce": ("commands:reproduce", "Reproduce figures of the papers and judge their claims."),
-    "run": ("commands:run", "Train and measure the students of a YAML file."),
+    "run": ("commands:run", "Compute the experiments of a YAML file."),
     "query": ("store:query", "Query the results with SQL."),
     "store": ("store:app", "Maintain a results folder: list, check, gc, export, import."),
     "experiment": ("experiments:app", "Inspect experiment files: explain, list, diff, schema."),
