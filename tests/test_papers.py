@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 import tutelage
-from tutelage.papers import LIBRARY_AUTHORS, LIBRARY_TITLE, PAPERS, find_paper
+from tutelage import papers
+from tutelage.papers import LIBRARY_AUTHORS, LIBRARY_TITLE, PAPERS, find_paper, library_bibtex
 
 CITATION = Path(__file__).parents[1] / "CITATION.cff"
 KINDS = {"inproceedings": "conference-paper", "misc": "article", "phdthesis": "thesis", "article": "article"}
@@ -45,3 +46,20 @@ def test_every_entry_is_whole_and_has_its_key():
         assert entry.startswith(f"@{paper.kind}{{{key},")
         assert entry.count("{") == entry.count("}")
         assert find_paper(key) is paper
+
+
+def test_the_library_is_cited_with_commit_and_address_where_they_are_known(monkeypatch):
+    from email.message import Message
+
+    installed = Message()
+    monkeypatch.setattr(papers, "commit", lambda: None)
+    monkeypatch.setattr(papers, "metadata", lambda name: installed)
+    assert "note" not in library_bibtex()
+    assert "url" not in library_bibtex()
+    installed["Project-URL"] = "Documentation, https://docs.example"
+    installed["Project-URL"] = "Repository, https://code.example/tutelage"
+    monkeypatch.setattr(papers, "commit", lambda: "0.2.0-3-g0123abc")
+    entry = library_bibtex()
+    assert "  note = {commit 0.2.0-3-g0123abc}," in entry
+    assert "  url = {https://code.example/tutelage}," in entry
+    assert entry.count("{") == entry.count("}")

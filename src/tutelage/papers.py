@@ -1,9 +1,11 @@
 """The works whose figures and theorems are reproduced, with what is needed to cite them."""
 
 from dataclasses import dataclass
+from importlib.metadata import metadata
 
 from tutelage import __version__
 from tutelage.errors import unknown
+from tutelage.version import commit
 
 
 @dataclass(frozen=True)
@@ -175,15 +177,29 @@ LIBRARY_YEAR = 2026
 
 
 def library_bibtex() -> str:
-    """The BibTeX entry of this version of the library."""
+    """The BibTeX entry of this version of the library: version, commit and address, as far as they are known.
+
+    The commit is that of :func:`tutelage.version.commit`; the address is that of the repository in ``pyproject.toml``.
+
+    >>> print(library_bibtex().splitlines()[0])
+    @software{tutelage,
+    """
     fields = {
         "author": f"{{{LIBRARY_AUTHORS}}}",
         "title": f"{{{LIBRARY_TITLE}}}",
         "version": __version__,
         "year": str(LIBRARY_YEAR),
+        "note": f"commit {state}" if (state := commit()) else "",
+        "url": _address(),
     }
-    lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
     return "\n".join(["@software{tutelage,", *lines, "}"])
+
+
+def _address() -> str:
+    """Address of the repository that the installed package names, empty where it names none."""
+    urls = (line.partition(", ") for line in metadata("tutelage").get_all("Project-URL") or ())
+    return next((url for name, _, url in urls if name.lower() in ("repository", "source")), "")
 
 
 def find_paper(key: str) -> Paper:

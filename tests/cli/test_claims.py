@@ -10,7 +10,8 @@ from tutelage.studies.reproduce import Reproduction
 
 
 def verdict(claim, setting, measured, verdict, expected="> 0.5"):
-    return Verdict(claim, setting, "share of recovered units", expected, measured, 0.1, 8, verdict)
+    interval = measured and (measured - 0.1, measured + 0.1)
+    return Verdict(claim, setting, "share of recovered units", expected, measured, 0.05, 8, verdict, interval=interval)
 
 
 VERDICTS = [
@@ -30,9 +31,9 @@ def test_each_claim_has_one_entry_with_its_worst_setting(on_terminal, width):
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
     assert "holds 1, undecided 1, fails 2: strong units are found" in words
-    assert "worst: p = 2: share of recovered units: 0.2 ± 0.1, expected > 0.5" in words
+    assert "worst: p = 2: share of recovered units: 0.2 (95 % interval 0.1 to 0.3), expected > 0.5" in words
     assert "p = 3" not in words
-    assert "holds: weak units are not share of recovered units: 0.1 ± 0.1, expected < 0.5" in words
+    assert "holds: weak units are not share of recovered units: 0.1 (95 % interval 0 to 0.2), expected < 0.5" in words
     assert "saturated: a new kind of verdict" in words
     assert words.startswith("l-shape (Tian 2020, Fig. 5; scale quick)")
 

@@ -12,8 +12,11 @@ import pytest
 import yaml
 
 from tutelage.cli import main
+from tutelage.cli.experiments import read
+from tutelage.lab.experiment import plain
+from tutelage.studies import STUDIES
 from tutelage.studies.claims import Verdict
-from tutelage.studies.reproduce import Reproduction
+from tutelage.studies.reproduce import Reproduction, distinct_experiments, plans
 from tutelage.studies.study import find
 
 EXPERIMENT = {
@@ -114,6 +117,36 @@ def test_run_computes_once_and_then_reads(tutelage, tmp_path):
     assert first["last"]["rho_mean"]["n"] == 3
     shown = tutelage("run", path, "--results", tmp_path / "results", "--verbose")
     assert "stored before" in shown.stdout
+
+
+def test_experiments_of_every_kind_are_read_from_the_settings_that_reproduce_writes(tmp_path):
+    path = tmp_path / "settings.yaml"
+    kinds = set()
+    for name, plan in plans(STUDIES, "smoke").items():
+        wanted = distinct_experiments({name: plan})
+        path.write_text(yaml.safe_dump_all([{"kind": e.kind, **plain(e)} for e in wanted], sort_keys=False))
+        assert [e.hash for e in read(path, None, 10_000, every_kind=True)] == [e.hash for e in wanted]
+        kinds |= {e.kind for e in wanted}
+    assert len(kinds) > 30
+
+
+def test_run_computes_an_experiment_that_trains_no_students(tutelage, tmp_path):
+    path = tmp_path / "settings.yaml"
+    settings = plain(next(e for e in STUDIES["strong-monotonicity"].plan("smoke").experiments))
+    path.write_text(yaml.safe_dump({"kind": "linear-learner", **settings}))
+    done = tutelage("run", path, "--results", tmp_path / "results")
+    assert done.returncode == 0, done.stderr
+    assert "(linear-learner)" in done.stdout
+    assert "computed on cpu" in done.stdout
+    known = json.loads(tutelage("run", path, "--json", "--results", tmp_path / "results").stdout)
+    assert known["known"]
+    assert known["last"]["risk"]["shape"]
+    path.write_text(path.read_text() + "grid: {seeds: [1, 2]}\n")
+    done = tutelage("run", path, "--results", tmp_path / "results")
+    assert done.returncode == 2
+    assert "'grid' is for experiments of the kind students" in " ".join(done.stderr.split())
+    path.write_text("kind: linear-leaner\n")
+    assert "linear-learner" in tutelage("run", path, "--results", tmp_path / "results").stderr
 
 
 def test_verbose_logs_the_engine_and_the_device(tutelage, tmp_path):

@@ -20,6 +20,7 @@ def test_a_summary_averages_units_then_members_and_skips_the_diverged():
     assert set(row) == {"fan_out"}
     assert row["fan_out"]["mean"] == pytest.approx(3.5)
     assert row["fan_out"]["n"] == 2
+    assert row["fan_out"]["interval"] == pytest.approx([3.5 - 12.706 * 1.5, 3.5 + 12.706 * 1.5], abs=1e-3)
 
 
 def test_sizes_add_up():

@@ -89,7 +89,7 @@ def test_a_page_has_claims_figure_cost_citation_and_source(stored):
     assert "All 1 verdicts are as expected" in page
     assert "../results/paper/l-shape/figure.png" in page
     assert r"\|w\_\*\| falls" in page
-    assert "0.25 ± 0.01" in page
+    assert "| 0.25 |" in page
     assert "in 2 minutes on NVIDIA H200" in page
     assert "@inproceedings{tian2020," in page
     assert "../../src/tutelage/specialisation/studies/l_shape.py" in page

@@ -325,5 +325,5 @@ def test_a_file_that_reproduce_wrote_holds_several_experiments(values, tmp_path)
     path.write_text(yaml.safe_dump_all(tables, sort_keys=False))
     assert [len(experiment.seeds) for experiment in read_experiment(path)] == [2, 3]
     path.write_text(yaml.safe_dump_all([*tables, {"kind": "online-committee"}]))
-    with pytest.raises(TutelageError, match="'kind' of an experiment to run from a file must be students"):
+    with pytest.raises(TutelageError, match="'kind' of an experiment to read from a file must be students"):
         read_experiment(path)

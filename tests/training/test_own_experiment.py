@@ -306,6 +306,8 @@ def test_covariances_are_those_asked_for():
     np.testing.assert_allclose(np.cov(x.numpy().T), wanted, atol=0.03)
     assert abs(x.mean(0) - torch.tensor([1.0, 0, 0])).max() < 0.02
     decayed = tt.inputs.GaussianCovariance(decay=1.0, train=100_000).draw(shape, [0]).train[0]
+    moved = tt.inputs.GaussianCovariance(decay=1.0, mean=(1, 0, 2), train=100_000).draw(shape, [0]).train[0]
+    assert torch.allclose(moved - decayed, torch.tensor([1.0, 0.0, 2.0], dtype=moved.dtype), atol=1e-6)
     np.testing.assert_allclose(decayed.var(0).numpy(), [1, 1 / 2, 1 / 3], rtol=0.03)
     with pytest.raises(TutelageError, match="positive semidefinite"):
         tt.inputs.GaussianCovariance(covariance=((1.0, 2.0), (2.0, 1.0)))

@@ -166,7 +166,7 @@ def _settings(rows: list[dict[str, Any]]) -> str:
         "paper": [number(_reported(row)) for row in rows],
         "expected": [escape(row["expected"]) for row in rows],
         "measured": [measured(row) for row in rows],
-        "95 % interval": [_interval(row) for row in rows],
+        "95 % interval": [interval(row) for row in rows],
         "n": [str(row["n"]) for row in rows],
     }
     empty = {"paper": all(_reported(row) is None for row in rows), "95 % interval": not any(columns["95 % interval"])}
@@ -178,7 +178,7 @@ def _reported(row: dict[str, Any]) -> Any:
     return next((row[name] for name in REPORTED if row.get(name) is not None), None)
 
 
-def _interval(row: dict[str, Any]) -> str:
+def interval(row: dict[str, Any]) -> str:
     """Of the mean, or the exact limit of the share of exceptions."""
     if row.get("exceptions") is not None:
         return quantity_of(row)[1]
@@ -186,11 +186,8 @@ def _interval(row: dict[str, Any]) -> str:
 
 
 def measured(row: dict[str, Any]) -> str:
-    """The measured value of a claim with its standard error, where there is one; or the exceptions to it."""
-    if row.get("exceptions") is not None:
-        return quantity_of(row)[0]
-    value = number(row["measured"])
-    return value if row.get("stderr") is None else f"{value} ± {number(row['stderr'])}"
+    """The measured value of a claim, or the exceptions to it."""
+    return number(row["measured"]) if row.get("exceptions") is None else quantity_of(row)[0]
 
 
 def verdict(row: dict[str, Any]) -> str:

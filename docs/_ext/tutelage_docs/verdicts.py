@@ -11,7 +11,7 @@ from tutelage.studies.report.marks import strip as squares
 from tutelage.studies.report.words import standing_of, tally
 from tutelage_docs.markup import escape, sentence, table
 from tutelage_docs.stored import GalleryStudy, StoredStudy, summary
-from tutelage_docs.study_page import MEANINGS, measured, verdict
+from tutelage_docs.study_page import MEANINGS, interval, measured, verdict
 from tutelage_docs.thumbs import SIZE
 
 
@@ -82,6 +82,7 @@ def _section(study: GalleryStudy, results: StoredStudy, reason: str | None) -> s
             standing_of(c),
             escape(c["expected"]),
             measured(c),
+            interval(c),
         ]
         for c in results.not_good
     ]
@@ -90,7 +91,9 @@ def _section(study: GalleryStudy, results: StoredStudy, reason: str | None) -> s
     words = f"{escape(study.source)}: {results.words}. [All claims]({study.name}.md)."
     fold = f"```{{fold}} {summary(counts)}: claims, settings and numbers\n```"
     parts = [head, words, *([sentence_of(reason)] if reason else []), fold]
-    return "\n\n".join([*parts, table(["claim", "setting", "verdict", "standing", "expected", "measured"], rows)])
+    return "\n\n".join(
+        [*parts, table(["claim", "setting", "verdict", "standing", "expected", "measured", "95 % interval"], rows)]
+    )
 
 
 def _card(study: GalleryStudy, results: StoredStudy) -> str:

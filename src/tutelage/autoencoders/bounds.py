@@ -96,7 +96,10 @@ class Bounds:
         return low, max(low, self.upper)
 
     def __str__(self) -> str:
-        text = f"{self.lower:.3f} ± {self.lower_error:.3f} <= I <= {self.upper:.3f} ± {self.upper_error:.3f} nats"
+        low, high = (
+            f"{v:.3f} (s.e. {e:.3f})" for v, e in ((self.lower, self.lower_error), (self.upper, self.upper_error))
+        )
+        text = f"{low} <= I <= {high} nats"
         return f"{text} ({self.why})" if self.why else text
 
 
@@ -105,7 +108,7 @@ def from_samples(log_r: Tensor, log_p: Tensor, log_marginal: Tensor, prior_entro
 
     >>> one = torch.zeros(3)
     >>> print(from_samples(one - 1.4, one, one - 0.1, 1.4))
-    0.000 ± 0.000 <= I <= 0.100 ± 0.000 nats
+    0.000 (s.e. 0.000) <= I <= 0.100 (s.e. 0.000) nats
     """
     if len(log_r) < 2:
         raise TutelageError("a standard error needs at least 2 samples")

@@ -232,7 +232,8 @@ class Information:
         asked = "no target" if self.target is None else f"target {self.target:g} nats"
         lines = [
             f"{asked}: {self.bounds}",
-            f"ELBO {self.elbo:.3f} ± {self.elbo_error:.3f}: reconstruction {self.reconstruction:.3f}, KL {self.kl:.3f}",
+            f"ELBO {self.elbo:.3f} (s.e. {self.elbo_error:.3f}): reconstruction {self.reconstruction:.3f}, "
+            f"KL {self.kl:.3f}",
             f"log-likelihood at least {self.likelihood:.3f}; {self.active} of {self.latent} latents move with the data",
         ]
         if self.wrong_signs is not None and self.target is not None:

@@ -109,13 +109,15 @@ def _counts(verdicts: Sequence[Verdict]) -> Text:
 
 
 def _worst_line(verdicts: Sequence[Verdict]) -> str:
-    from tutelage.studies.report.words import short
+    from tutelage.studies.report.words import quantity_of
 
     v = worst(verdicts)
     where = f"{'worst: ' if len(verdicts) > 1 else ''}{v.setting}: " if v.setting else ""
-    error = f" ± {short(v.stderr)}" if v.stderr is not None else ""
+    quantity, interval = quantity_of(vars(v))
+    words = "95 % interval " if v.exceptions is None else ""  # of a universal statement the interval has its own words
+    between = f" ({words}{interval})" if v.interval else ""
     paper = f"; the paper: {v.published}" if v.published else ""
-    return f"{where}{v.statistic}: {short(v.measured)}{error}, expected {v.expected}{paper}"
+    return f"{where}{v.statistic}: {quantity}{between}, expected {v.expected}{paper}"
 
 
 def _rank(verdict: str) -> int:

@@ -62,7 +62,12 @@ def reproduce(
     plugins: With = None,
     track: Track = None,
     style: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Matplotlib style of the figures, by name or as a file.")
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Style of the figures: column or text, the widths of a paper, or a matplotlib style by name or as a "
+            "file.",
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every setting of every claim.")] = False,
     as_json: Json = False,
@@ -128,17 +133,19 @@ def run(
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Train and measure the experiments of a YAML file; results that are stored already are only read.
+    """Compute the experiments of a YAML file; results that are stored already are only read.
+
+    The file is one of yours, or the settings.yaml of a study, with experiments of any kind.
 
     With --json one line per experiment is printed.
     """
-    from tutelage.lab import Store, schedule
+    from tutelage.lab import Store, TeacherStudent, TrainedStudents, schedule
     from tutelage.lab.grid import size
     from tutelage.lab.loads import parts_of
     from tutelage.studies.tracking import open_tracker
 
     _log_to_terminal(verbose)
-    described, store = read(file, plugins, limit), Store(results)
+    described, store = read(file, plugins, limit, every_kind=True), Store(results)
     experiments = [part for whole in described for part in parts_of(whole, store)]
     tracker = open_tracker(track) if track else None
     known = [experiment in store for experiment in experiments]
@@ -146,7 +153,7 @@ def run(
     with shown(label, sum(s.cost for s in experiments), as_json) as (done, landed):
         computed = schedule(experiments, store, on, device=device, engine=engine, on_progress=done, on_landed=landed)
     if tracker:
-        _tell(tracker, computed, [])
+        _tell(tracker, [result for result in computed if isinstance(result, TrainedStudents)], [])
     console = Console()
     for result, before in zip(computed, known, strict=True):
         if as_json:
@@ -164,7 +171,9 @@ def run(
                 f"{'stored before' if before else 'written'}: {result.folder}", soft_wrap=True, highlight=False
             )
     if len(computed) > 1 and not as_json:
-        console.print(f"{size(experiments)}, {sum(known)} stored before; all are in {results}", highlight=False)
+        plain = all(isinstance(experiment, TeacherStudent) for experiment in experiments)
+        count = size(experiments) if plain else f"{len(experiments)} experiments"
+        console.print(f"{count}, {sum(known)} stored before; all are in {results}", highlight=False)
 
 
 def _engine_of(folder: Path) -> str:
@@ -174,7 +183,8 @@ def _engine_of(folder: Path) -> str:
     with readable(folder, "log.jsonl"):
         log = dict(json.loads((folder / "log.jsonl").read_text().splitlines()[0]))
     why = f" ({log['why']})" if log.get("why") else ""
-    return printable(f"engine: {log.get('engine', 'unknown')} on {log.get('device', 'unknown')}{why}")
+    what = f"engine: {log['engine']} on" if log.get("engine") else "computed on"
+    return printable(f"{what} {log.get('device', 'unknown')}{why}")
 
 
 def report(

@@ -14,10 +14,11 @@ from tutelage.cli.rows import print_rows
 from tutelage.printing import printable
 
 if TYPE_CHECKING:
+    from tutelage.lab.experiment import Experiment
     from tutelage.lab.teacher_student import TeacherStudent
 
 Limit = Annotated[int, typer.Option(min=1, help="Largest number of experiments that the file may describe.")]
-Experiment = Annotated[
+ExperimentFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="YAML file with an experiment, or with a grid of them.")
 ]
 
@@ -30,12 +31,20 @@ app = typer.Typer(
 )
 
 
-def read(path: Path, plugins: list[Path] | None, limit: int) -> list[TeacherStudent]:
-    """The experiments of a file, after the plugins that it may need are loaded."""
+def read(path: Path, plugins: list[Path] | None, limit: int, every_kind: bool = False) -> list[Any]:
+    """The experiments of a file, after the plugins that it may need are loaded; every_kind: not only students."""
     from tutelage.lab.grid import read_experiment
 
     load_plugins(plugins)
-    return read_experiment(path, limit)
+    return read_experiment(path, limit, _kind if every_kind else None)
+
+
+def _kind(name: str) -> type[Experiment]:
+    """The class of a kind of experiment; those of studies are known once these are imported, which takes a second."""
+    import tutelage.studies  # noqa: F401
+    from tutelage.lab.experiment import find
+
+    return find(name)
 
 
 @app.command()
@@ -48,7 +57,7 @@ def schema(plugins: With = None, as_json: Json = False) -> None:
 
 
 @app.command()
-def explain(file: Experiment, plugins: With = None, limit: Limit = 10_000, as_json: Json = False) -> None:
+def explain(file: ExperimentFile, plugins: With = None, limit: Limit = 10_000, as_json: Json = False) -> None:
     """Explain what an experiment does and what it costs, before it is run.
 
     Why its students did not learn what they should is said by `tutelage explain`, of stored results.
@@ -66,7 +75,7 @@ def explain(file: Experiment, plugins: With = None, limit: Limit = 10_000, as_js
 
 
 @app.command(name="list")
-def list_results(file: Experiment, plugins: With = None, limit: Limit = 10_000, as_json: Json = False) -> None:
+def list_results(file: ExperimentFile, plugins: With = None, limit: Limit = 10_000, as_json: Json = False) -> None:
     """List the experiments of a file with their hashes and sizes."""
     from tutelage.lab.explanation import variations
     from tutelage.lab.grid import size

@@ -26,12 +26,14 @@ from tutelage.printing import printable
 COMMANDS = {
     "studies": ("commands:studies", "List the studies: paper, figure, title and rough time at each scale."),
     "reproduce": ("commands:reproduce", "Reproduce figures of the papers and judge their claims."),
-    "run": ("commands:run", "Train and measure the students of a YAML file."),
+    "run": ("commands:run", "Compute the experiments of a YAML file."),
     "query": ("store:query", "Query the results with SQL."),
     "store": ("store:app", "Maintain a results folder: list, check, gc, export, import."),
     "experiment": ("experiments:app", "Inspect experiment files: explain, list, diff, schema."),
     "new": ("new:new", "Write a skeleton of a study, measure, theorem, teacher or experiment, with its test."),
     "report": ("commands:report", "Write the report of reproduced studies again, as HTML or LaTeX."),
+    "pack": ("pack:pack", "Write a reproduced study as one file, to be published with a paper."),
+    "unpack": ("pack:unpack", "Verify a packed study, and compute it again."),
     "cite": ("cite:cite", "Print BibTeX entries of the library and of the papers."),
     "ledger": ("commands:ledger", "Write ledger.md: every claim of every stored study, with its verdict."),
     "explain": ("explain:explain", "Explain why teacher units were not recovered."),
@@ -79,7 +81,7 @@ def _options(
 
 
 VERDICT, ERROR, INTERNAL, INTERRUPTED, UNREAD = 1, 2, 70, 130, 141
-_STORING = "reproduce", "run", "planted"  # commands that store experiments as they go
+_STORING = "reproduce", "run", "planted", "unpack"  # commands that store experiments as they go
 _LIMITED = "compare", "check", "prune", "identify", "distil"  # commands with a time limit
 TRACEBACK = "TUTELAGE_TRACEBACK"
 """Set to 1, this variable shows the traceback of an internal error."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
-
-if TYPE_CHECKING:
-    from tutelage.lab import TrainedStudents
 
 
 def study_rows() -> list[dict[str, Any]]:
@@ -64,9 +61,19 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.2g} min" if seconds < 3570 else f"{float(f'{seconds / 3600:.2g}'):g} h"
 
 
-def summary(result: TrainedStudents) -> dict[str, dict[str, float | int | None]]:
-    """Mean and standard error over members of every measure at the last step, units averaged first."""
+def summary(result: Any) -> dict[str, dict[str, Any]]:
+    """Mean, standard error and 95 % interval over members of every measure at the last step, units averaged first.
+
+    Of experiments that train no students, the shapes of their arrays.
+    """
     import numpy as np
+
+    from tutelage.lab import TrainedStudents
+
+    if not isinstance(result, TrainedStudents):
+        return {name: {"shape": list(array.shape)} for name, array in result.arrays.items()}
+
+    from tutelage.studies.intervals import mean_interval
 
     out = {}
     for name, values in result.report.values.items():
@@ -76,18 +83,30 @@ def summary(result: TrainedStudents) -> dict[str, dict[str, float | int | None]]
         members = last.reshape(len(last), -1).mean(1)
         members = members[np.isfinite(members)]
         error = float(members.std(ddof=1) / len(members) ** 0.5) if len(members) > 1 else None
-        out[name] = {"mean": float(members.mean()) if len(members) else None, "stderr": error, "n": len(members)}
+        mean = float(members.mean()) if len(members) else None
+        interval = mean_interval(members, (-np.inf, np.inf)) if error else None
+        between = [interval.low, interval.high] if interval else None
+        out[name] = {"mean": mean, "stderr": error, "interval": between, "n": len(members)}
     return out
 
 
-def summary_table(result: TrainedStudents) -> Table:
-    from tutelage.studies.report.words import short
+def summary_table(result: Any) -> Table:
+    """The summary as a table."""
+    from tutelage.lab import TrainedStudents
+    from tutelage.studies.report.words import short, span
+
+    if not isinstance(result, TrainedStudents):
+        title = f"{result.experiment.hash} ({result.experiment.kind})"
+        table = Table("array", "shape", title=title, title_justify="left", min_width=len(title))
+        for name, row in summary(result).items():
+            table.add_row(name, " x ".join(map(str, row["shape"])) or "one number")
+        return table
 
     table = Table(
         title=f"{result.experiment.hash}: at step {result.report.steps[-1]}, over members", title_justify="left"
     )
-    for column in ("measure", "mean", "± s.e.", "n"):
+    for column in ("measure", "mean", "95 % interval", "n"):
         table.add_column(column, justify="left" if column == "measure" else "right")
     for name, row in summary(result).items():
-        table.add_row(name, short(row["mean"]), short(row["stderr"]), str(row["n"]))
+        table.add_row(name, short(row["mean"]), span(row["interval"]), str(row["n"]))
     return table

@@ -11,7 +11,7 @@ either is one experiment, with the hash it always had.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice, product
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tutelage.errors import TutelageError, unknown
+from tutelage.lab.experiment import Experiment
 from tutelage.lab.loads import split
 from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.lab.yaml_file import read_tables
@@ -50,15 +51,19 @@ def size(experiments: Sequence[TeacherStudent]) -> ExperimentSize:
     return ExperimentSize(sum(len(split(s)) for s in experiments), sum(students), steps)
 
 
-def read_experiment(path: str | Path, limit: int = LIMIT) -> list[TeacherStudent]:
+def read_experiment(
+    path: str | Path, limit: int = LIMIT, kind_of: Callable[[str], type[Experiment]] | None = None
+) -> list[Any]:
     """The experiments of a file, in its order; more than ``limit`` raise an error, and so is whatever is wrong.
+
+    kind_of: from the name of a kind to its class, for files with experiments of other kinds than students.
 
     A file that `tutelage reproduce` wrote holds several experiments, one after another. Every error is one
     sentence with the name of the file and of the setting.
     """
     tables = read_tables(path)
     try:
-        return [experiment for values in tables for experiment in experiments_of(values, limit)]
+        return [experiment for values in tables for experiment in experiments_of(values, limit, kind_of)]
     except TutelageError as error:
         raise TutelageError(f"{path}: {one_line(str(error))}") from None
 
@@ -80,11 +85,19 @@ def settings_of(model: type[Settings] = TeacherStudent, prefix: str = "") -> Ite
             yield from settings_of(inner, f"{dotted}.")
 
 
-def experiments_of(values: dict[str, Any], limit: int = LIMIT) -> list[TeacherStudent]:
-    """The experiments that plain data with ``grid`` and ``zip`` describe."""
+def experiments_of(
+    values: dict[str, Any], limit: int = LIMIT, kind_of: Callable[[str], type[Experiment]] | None = None
+) -> list[Any]:
+    """The experiments that plain data with ``grid`` and ``zip`` describe; of another kind than students it is one."""
     values = dict(values)
-    if values.pop("kind", TeacherStudent.kind) != TeacherStudent.kind:
-        raise TutelageError(f"'kind' of an experiment to run from a file must be {TeacherStudent.kind}")
+    if (kind := values.pop("kind", TeacherStudent.kind)) != TeacherStudent.kind:
+        if kind_of is None or not isinstance(kind, str):
+            raise TutelageError(f"'kind' of an experiment to read from a file must be {TeacherStudent.kind}")
+        if varied := {"grid", "zip"} & values.keys():
+            raise TutelageError(
+                f"'{min(varied)}' is for experiments of the kind {TeacherStudent.kind}: write one table per experiment"
+            )
+        return [kind_of(kind)(**values)]
     base = {name: value for name, value in values.items() if name not in ("grid", "zip")}
     if len(base) == len(values):
         return [TeacherStudent(**base)]

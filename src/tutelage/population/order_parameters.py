@@ -86,13 +86,15 @@ def spectrum(teacher: Units, students: Units, covariance: float | Tensor) -> tup
     )
 
 
-def change(now: Overlaps, rate: Tensor, second_rate: Tensor, label_noise: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
+def change(
+    now: Overlaps, rate: Tensor, second_rate: Tensor, label_noise: float = 0.0, batch: int = 1
+) -> tuple[Tensor, Tensor, Tensor]:
     """dQ/dt [S, K, K], dR/dt [S, M, K] and dc/dt [S, K, C] at the rates [S] of the two layers."""
     found, root = averages(now, label_noise), now.root()
     k, eta = now.q.shape[1], rate[:, None, None]
     # dQ and dR of gradient flow are products of the exact gradient with the vectors: w_l . dJ/dw_k, and w*_n . dJ/dw_k.
     along = found.towards @ root
-    dq = -eta * (along[..., :k] + along[..., :k].mT) + eta**2 * found.noise
+    dq = -eta * (along[..., :k] + along[..., :k].mT) + eta**2 / batch * found.noise
     return dq, -eta * along[..., k:].mT, -second_rate[:, None, None] * found.fan_outs
 
 

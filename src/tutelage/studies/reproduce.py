@@ -24,7 +24,7 @@ from tutelage.machine import machine
 from tutelage.printing import printed
 from tutelage.studies.claims import Check, Claim, Verdict
 from tutelage.studies.figures import house_style
-from tutelage.studies.figures.style import Style, check_style, save
+from tutelage.studies.figures.style import Style, check_style, fit, save
 from tutelage.studies.judging import judge_values
 from tutelage.studies.numbers import numbers, values_table
 from tutelage.studies.study import SCALES, Plan, Scale, Study, find
@@ -98,7 +98,8 @@ def reproduce(
     on
         Where experiments are computed, see :func:`tutelage.lab.schedule`.
     style
-        Matplotlib style on top of the house style: a name, a style file, or a mapping of rcParams.
+        Matplotlib style on top of the house style: a name, a style file, a mapping of rcParams, or "column" or "text",
+        the widths of a paper.
     device, engine, on_progress, on_landed
         As in :func:`tutelage.lab.schedule`.
 
@@ -148,7 +149,9 @@ def _write(
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     try:
         with house_style(style):
-            save(plan.figure(viewed), part)
+            figure = plan.figure(viewed)
+            fit(figure)
+            save(figure, part)
         write_atomically(part / "claims.json", json.dumps(outcome.claims(), indent=1))
         write_atomically(part / "settings.yaml", _settings_text(every))
         write_atomically(part / "numbers.parquet", parquet_bytes(table))

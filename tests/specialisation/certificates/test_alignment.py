@@ -1,5 +1,7 @@
 """Theorem 1 of Tian 2020 holds where its conditions do, and each condition is missed by name."""
 
+import re
+
 import pytest
 import torch
 
@@ -203,3 +205,53 @@ def test_a_unit_that_no_segment_shows_inside_a_region_is_not_decided_or_not_obse
     certificate = one("deep-alignment", teacher, teacher, b.points(50, 1))
     assert certificate.verdict == "not applicable"
     assert "observed by a student unit" in certificate.unmet
+
+
+def nearly(teacher, off, seed=0):
+    """The teacher with every weight of the first layer off by so much of its size: small gradients, near boundaries."""
+    draw = torch.Generator().manual_seed(seed)
+    w, *rest = teacher.weights
+    moved = w * (1 + off * torch.randn(w.shape, generator=draw, dtype=w.dtype))
+    return Network((moved, *rest), teacher.biases, teacher.activation, teacher.slope)
+
+
+PAIR = re.compile(
+    r"options tolerance=(\S+) and alignment=(\S+?)(?:: the theorem then (.+)| the theorem decides nothing)"
+)
+
+
+@pytest.mark.parametrize("off", [1e-4, 1e-3, 1e-2], ids=str)
+@pytest.mark.parametrize("name", ["alignment", "deep-alignment"])
+def test_a_gradient_that_is_too_large_proposes_options_under_which_the_theorem_decides(build, one, off, name):
+    b = build(1)
+    deeper = {} if name == "alignment" else {"deeper": (8, 6)}
+    teacher = b.teacher(inputs=4, hidden=3, outputs=3, **deeper)
+    student, points = nearly(teacher, off), b.points(300, 4)
+    missed = one(name, teacher, student, points)
+    assert missed.verdict == "not applicable"
+    tolerance, alignment, words = PAIR.search(missed.conditions[0].advice).groups()
+    decided = one(name, teacher, student, points, tolerance=float(tolerance), alignment=float(alignment))
+    counts = {verdict: decided.verdicts.count(verdict) for verdict in ("holds", "fails")}
+    if words is None:
+        assert not any(counts.values())
+    else:
+        assert all(f"{verdict} for {n}" in words for verdict, n in counts.items() if n)
+        assert f"of {teacher.widths[1]} teacher units" in words
+    if off == 1e-4 and name == "alignment":
+        assert decided.verdict == "holds"
+
+
+def test_an_untrained_student_has_no_options_that_say_anything(build, one):
+    b = build(1)
+    teacher = b.teacher(inputs=4, hidden=3, outputs=3)
+    missed = one("alignment", teacher, nearly(teacher, 30.0), b.points(300, 4))
+    advice = missed.conditions[0].advice
+    assert advice.startswith("train longer: even with the options tolerance=")
+    assert "the theorem decides nothing" in advice
+
+
+def test_the_alignment_that_is_given_is_kept_in_the_advice(build, one):
+    b = build(1)
+    teacher = b.teacher(inputs=4, hidden=3, outputs=3)
+    missed = one("alignment", teacher, nearly(teacher, 1e-3), b.points(300, 4), alignment=0.05)
+    assert "and alignment=0.05" in missed.conditions[0].advice

@@ -4,10 +4,11 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from tutelage import TutelageError
 from tutelage.studies.figures import PALETTE, house_style
-from tutelage.studies.figures.style import check_style, save
+from tutelage.studies.figures.style import WIDTHS, check_style, fit, save
 
 
 def drawn():
@@ -61,3 +62,55 @@ def test_a_style_that_cannot_be_used_is_one_sentence(tmp_path, monkeypatch, styl
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TutelageError, match="style"):
         check_style(style)
+
+
+def panels(style, titles=("one",)):
+    """A figure of studies, with a label of an explicit size, after the style has been applied to it."""
+    with house_style(style):
+        figure = Figure(figsize=(8.0, 3.0), layout="constrained")
+        for axes, title in zip(np.atleast_1d(figure.subplots(1, len(titles))), titles, strict=True):
+            axes.plot([0, 1], label="line")
+            axes.set(title=title, xlabel="$x^2$", ylabel="y")
+            axes.text(0.5, 0.5, "explicit", fontsize=6)
+            axes.legend()
+        fit(figure)
+    return figure
+
+
+def letters(figure):
+    axes = figure.axes[0]
+    texts = axes.title, axes.xaxis.label, axes.xaxis.get_ticklabels()[0], axes.get_legend().texts[0], axes.texts[0]
+    return [text.get_fontsize() for text in texts]
+
+
+def test_without_a_style_a_figure_is_left_as_it_was_drawn():
+    figure = panels(None)
+    assert tuple(figure.get_size_inches()) == (8.0, 3.0)
+    assert letters(figure) == [9, 9, 9, 8, 6]
+
+
+def test_a_style_of_letters_changes_all_of_them_alike():
+    assert letters(panels({"font.size": 18})) == [18, 18, 18, 16, 12]
+    assert letters(panels({"font.size": 18, "axes.titlesize": 5})) == [5, 18, 18, 16, 12]
+
+
+def test_a_style_decides_the_size_of_a_figure():
+    assert tuple(panels({"figure.figsize": (3.0, 5.0)}).get_size_inches()) == (3.0, 5.0)
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_a_named_width_is_the_width_of_the_saved_picture(tmp_path, name):
+    figure = panels(name)
+    save(figure, tmp_path)
+    with Image.open(tmp_path / "figure.png") as image:
+        assert image.width / image.info["dpi"][0] == pytest.approx(WIDTHS[name], abs=0.01)
+    assert 1 < figure.get_size_inches()[1] < 3
+    assert letters(figure) == pytest.approx([8, 8, 8, 64 / 9, 48 / 9])
+
+
+def test_titles_of_panels_that_became_narrow_are_broken_and_formulas_are_not():
+    figure = panels("column", ["a title of several words", "by the norm $|w| + |v|$ of units", "short"])
+    assert [axes.get_title().count("\n") > 0 for axes in figure.axes] == [True, True, False]
+    assert "$|w| + |v|$" in figure.axes[1].get_title()
+    widths = [axes.title.get_window_extent().width for axes in figure.axes]
+    assert max(widths) < figure.bbox.width / 3

@@ -154,14 +154,16 @@ def draw(e: DeepEnds) -> Figure:
     for colour, layers in zip(PALETTE, sorted({end.layers for end in e.ends}), strict=False):
         ends = [end for end in e.ends if end.layers == layers]
         sizes = [end.scale for end in ends]
-        left.plot(sizes, [end.reached.mean() for end in ends], "o", color=colour, markersize=4, label=f"L = {layers}")
+        left.plot(sizes, [end.reached.mean() for end in ends], "o", color=colour, markersize=4, label=f"$L$ = {layers}")
         left.plot(sizes, [end.predicted.mean() for end in ends], "-", color=colour, linewidth=1)
         left.plot(sizes, [np.median(end.eps) for end in ends], ":", color=colour)
         reached, eps = (np.concatenate([getattr(end, name) for end in ends]) for name in ("reached", "eps"))
         right.plot(eps, reached, ".", color=colour, markersize=3)
     left.plot([], [], "-", color="#888888", linewidth=1, label="exact limit")
     left.plot([], [], ":", color="#888888", label="guaranteed (median)")
-    left.set(xscale="log", yscale="log", xlabel="|w(0)|", ylabel=r"$|w - \hat w| / |\hat w|$", title="n = 8, d = 20")
+    left.set(
+        xscale="log", yscale="log", xlabel="$|w(0)|$", ylabel=r"$|w - \hat w| / |\hat w|$", title="$n$ = 8, $d$ = 20"
+    )
     left.legend(fontsize=7)
     line = np.array([5e-3, 2.0])
     right.plot(line, line, "-", color="#888888", linewidth=1)

@@ -187,7 +187,7 @@ def draw(nearings: list[Nearing]) -> Figure:
         band(row[0], log_t, nearing.class_sum, PALETTE[2], "class sum")
         band(row[0], log_t, nearing.max_margin, PALETTE[3], "max margin")
         row[0].plot(log_t, nearing.grouped.mean(1), ":", color=PALETTE[6], label="share in a group")
-        row[0].set(xscale="symlog", ylabel=f"{nearing.case.name}\ncosine, by |w|²", ylim=(None, 1.02))
+        row[0].set(xscale="symlog", ylabel=f"{nearing.case.name}\ncosine, by $|w|^2$", ylim=(None, 1.02))
         _left(row[1], log_t, late, nearing)
         for name, colour in zip(QUANTITIES, (PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[4]), strict=True):
             row[2].plot(log_t[late], np.nanmedian(nearing.off[name], 1)[late], color=colour, label=name)

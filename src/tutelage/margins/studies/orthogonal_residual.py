@@ -47,7 +47,7 @@ def draw(networks: SeparableNetworks) -> Figure:
         ("class sum", networks.class_sum, PALETTE[2]),
     ):
         axes[1, 3].plot(networks.weight.ravel(), values.ravel(), ".", color=colour, markersize=1, alpha=0.4, label=name)
-    axes[1, 3].set(title="small units lag behind", xlabel="|w|²", xscale="log", ylabel="cosine")
+    axes[1, 3].set(title="small units lag behind", xlabel="$|w|^2$", xscale="log", ylabel="cosine")
     axes[1, 3].legend(fontsize=6, markerscale=6, loc="lower right")
     return figure
 

@@ -59,7 +59,7 @@ def draw(runs: list[SeparableNetworks]) -> Figure:
         values = np.stack([np.median((a.max_margin, a.class_sum)[column], axis=1) for a in runs])
         band(axes[3], np.array([a.epochs for a in runs]), values, colour, f"{name}, median unit")
         weighed = np.stack([a.means()[column] for a in runs])
-        band(axes[3], np.array([a.epochs for a in runs]), weighed, colour, f"{name}, by |w|²", "--", False)
+        band(axes[3], np.array([a.epochs for a in runs]), weighed, colour, f"{name}, by $|w|^2$", "--", False)
     axes[3].set(title="over training", xlabel="epochs", xscale="log", ylabel="cosine")
     axes[3].legend(fontsize=6, loc="lower right")
     return figure
@@ -77,7 +77,7 @@ def histograms(panel, networks: SeparableNetworks) -> None:
         panel.hist(kept, edges, density=True, color=colour, alpha=0.4, label=name)
         panel.hist(kept, edges, density=True, weights=weight, histtype="step", color=colour)
     panel.axvline(HIGH, color="#666666", linewidth=0.8, linestyle=":")
-    panel.set(title=f"units after {networks.epochs} epochs", xlabel="cosine (outlined: by |w|²)", yticks=[])
+    panel.set(title=f"units after {networks.epochs} epochs", xlabel="cosine (outlined: by $|w|^2$)", yticks=[])
     panel.set_xticks([LOW, 0.8, 0.9, 1.0], [rf"$\leq${LOW:g}", "0.8", "0.9", "1"])
     panel.legend(fontsize=6, loc="upper left")
 

@@ -13,8 +13,9 @@ it counts as zero, and where even that could hide the unit, nothing is decided. 
 per segment and unit.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -39,7 +40,7 @@ def alignment(scene: Scene, *, tolerance: float | None = None, alignment: float 
     tolerance: the largest gradient taken for zero; alignment: the distance up to which two boundaries count as the
     same (Tian 2020, Def. 3). Both are at the level of rounding by default.
     """
-    return _findings(scene, look(scene, tolerance, alignment))
+    return _advised(scene, tolerance, alignment)
 
 
 @certificate("deep-alignment", source="Tian 2019, Theorem 4", layers="deep")
@@ -52,7 +53,7 @@ def deep_alignment(
     that :math:`\alpha_{kj}(R)` is a number. Whether such a region exists is searched on segments between samples:
     where none is found the certificate says that it is not decided.
     """
-    return _findings(scene, look(scene, tolerance, alignment))
+    return _advised(scene, tolerance, alignment)
 
 
 GRADIENT = "gradient is zero"
@@ -81,7 +82,7 @@ class Look:
     observed: Tensor  # bool [S, m]
 
 
-def look(scene: Scene, tolerance: float | None, alignment: float | None, roomy: bool = False) -> Look:
+def look(scene: Scene, tolerance: float | None, alignment: float | Tensor | None, roomy: bool = False) -> Look:
     """For every teacher unit the observer and the triple that say most about it.
 
     That is where the gradient is smallest beside what would hide the unit; roomy: where |alpha| times the distance
@@ -155,6 +156,50 @@ def gradient_condition(scene: Scene, triples: Evidence, tolerance: Tensor) -> li
         )
         out.append(condition)
     return out
+
+
+def _advised(scene: Scene, tolerance: float | None, alignment: float | None) -> list[Finding]:
+    """The findings; where the gradient is too large, with options under which the theorem decides, if it does.
+
+    The pair is made of the distances and the gradient that are there. The findings are made with it once more, and the
+    advice says what came of it.
+    """
+    view = look(scene, tolerance, alignment)
+    findings = _findings(scene, view)
+    missed = [s for s, finding in enumerate(findings) if finding.conditions[0].holds is False]
+    if not missed:
+        return findings
+    other = look(scene, tolerance, _distances_there(view, scene.m) if alignment is None else alignment)
+    gradients = gradient_condition(scene, other.found, other.tolerance)
+    needed = [float(rounded_up(float(condition.value or 0), 2)) for condition in gradients]
+    other = replace(other, tolerance=other.tolerance.new_tensor(needed))
+    for s, found in enumerate(_findings(scene, other)):
+        if s in missed:
+            first, *rest = findings[s].conditions
+            findings[s] = replace(findings[s], conditions=(replace(first, advice=_advice(found)), *rest))
+    return findings
+
+
+def _distances_there(view: Look, m: int) -> Tensor:
+    """The largest distance of an observed teacher unit from a student, but less than half that of two teachers: [S]."""
+    nearest = view.between.worst[:, :m, m:].amin(2)
+    nearest = torch.where(view.observed & nearest.isfinite(), nearest, 0).amax(1)
+    teachers = view.between.worst[:, :m, :m] + torch.diag_embed(torch.full_like(view.alpha, torch.inf))
+    half = torch.where(teachers.isfinite(), teachers, torch.inf).flatten(1).amin(1) / 2
+    there = torch.maximum(torch.minimum(nearest, 0.9 * half), view.alignment.amax(1))
+    return nearest.new_tensor([float(rounded_up(value, 2)) for value in there.tolist()])
+
+
+def _advice(found: Finding) -> str:
+    """What to do about a gradient that is too large, from the findings under options that let it count as zero."""
+    tolerance, alignment = (found.settings[name] for name in ("tolerance", "alignment"))
+    pair = f"tolerance={tolerance:g} and alignment={alignment:g}"
+    counts = Counter(found.verdicts)
+    if counts["holds"] or counts["fails"]:
+        words = ", ".join(f"{verdict} for {counts[verdict]}" for verdict in ("holds", "fails") if counts[verdict])
+        of = f" of {len(found.parts)} teacher units" if len(found.parts) > 1 else " teacher unit"
+        return f"train longer, or check with the options {pair}: the theorem then {words}{of}"
+    return f"train longer: even with the options {pair} the theorem decides nothing ({' and '.join(counts)})"
 
 
 def apart_condition(scene: Scene, between: Distances, near: Tensor) -> list[Condition]:

@@ -66,17 +66,18 @@ def rounding(scene: Scene) -> Tensor:
     return 32 * scene.eps * (1 + scene.offsets.abs().amax(1))
 
 
-def aligned_at(scene: Scene, alignment: float | None) -> Tensor:
+def aligned_at(scene: Scene, alignment: float | Tensor | None) -> Tensor:
     r"""The distance up to which a boundary counts as that of teacher unit j: [S, m].
 
-    ``alignment`` if it is given. Otherwise what rounding explains: that of the weights, or that of the gradient. A
-    student boundary at a distance :math:`\delta` changes the second difference of a gradient by
-    :math:`|\alpha_{kj}| \delta` (:mod:`.evidence`), so what rounding leaves of the gradient, :math:`\rho`, hides
-    distances up to :math:`4\rho / \max_k |\alpha_{kj}|`. Where that is no longer small, or in deeper networks, whose
-    :math:`\alpha` is not constant, the rounding of the weights alone counts.
+    ``alignment`` if it is given, one for all or one per member [S]. Otherwise what rounding explains: that of the
+    weights, or that of the gradient. A student boundary at a distance :math:`\delta` changes the second difference of a
+    gradient by :math:`|\alpha_{kj}| \delta` (:mod:`.evidence`), so what rounding leaves of the gradient, :math:`\rho`,
+    hides distances up to :math:`4\rho / \max_k |\alpha_{kj}|`. Where that is no longer small, or in deeper networks,
+    whose :math:`\alpha` is not constant, the rounding of the weights alone counts.
     """
     if alignment is not None:
-        return scene.rounding.new_full((scene.members, scene.m), alignment)
+        given = torch.as_tensor(alignment, dtype=torch.float64).to(scene.rounding).expand(scene.members)
+        return given.unsqueeze(1).expand(-1, scene.m)
     weights = rounding(scene).unsqueeze(1).expand(-1, scene.m)
     if scene.students.depth > 2:
         return weights

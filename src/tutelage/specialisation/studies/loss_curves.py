@@ -41,7 +41,7 @@ def draw(results: Results) -> Figure:
     """log10 of the evaluation loss against the step, mean and one standard deviation over seeds."""
     polarities = results.values("polarity")
     figure, axes = panel_grid(
-        [""], [f"p = {p:g}" for p in polarities], "step (thousands)", "log10 evaluation loss", size=(1.9, 2.5)
+        [""], [f"p = {p:g}" for p in polarities], "step (thousands)", r"$\log_{10}$ evaluation loss", size=(1.9, 2.5)
     )
     for panel, p in zip(axes[0], polarities, strict=True):
         for colour, k in zip(PALETTE, results.values("width_factor"), strict=False):

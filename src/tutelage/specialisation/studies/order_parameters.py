@@ -11,6 +11,7 @@ from tutelage.lab import Context, Experiment, Results, Shared
 from tutelage.lab.experiment import Arrays
 from tutelage.population.expectations import Units
 from tutelage.population.flow import flow
+from tutelage.population.fluctuations import fluctuations
 from tutelage.population.online_sgd import online_sgd
 from tutelage.population.order_parameters import follow_overlaps
 from tutelage.population.overlaps import overlaps
@@ -44,11 +45,14 @@ def order_parameters(scale: Scale) -> Plan:
         for d in DIMENSIONS[scale]:
             run = OnlineOverlaps(activation=activation, rate=rate, last=LAST[scale], dimension=d, seeds=SEEDS[scale])
             experiments.append(run)
-    return Plan(experiments, draw, [near, as_a_root, no_bias, more_than_flow], view=courses)
+    return Plan(
+        experiments, draw, [near, as_a_root, no_bias, more_than_flow, spread_at_most, spread_at_least], view=courses
+    )
 
 
-class OverlapLimit(Experiment, kind="overlap-limit", numerics=1):
-    """Overlaps of two students and two teachers in infinitely many dimensions, with and without the term in eta^2."""
+class OverlapLimit(Experiment, kind="overlap-limit", numerics=2):
+    """Overlaps of two students and two teachers in infinitely many dimensions, with and without the term in eta^2, and
+    the spread that is expected in d dimensions, times the root of d."""
 
     activation: str
     rate: float
@@ -59,12 +63,14 @@ class OverlapLimit(Experiment, kind="overlap-limit", numerics=1):
         times = np.linspace(0, self.last, self.frames + 1)
         teacher, student = _pair(self.activation, len(START[0]), 1)
         limit = follow_overlaps(overlaps(teacher, student), self.rate, times.tolist())
+        expected = fluctuations(teacher, student, self.rate, times.tolist())
         course = flow(teacher, student, (self.rate * times).tolist())
         without = course.w @ course.w.mT, course.w @ teacher.w.mT
         return {
             "times": Shared(times),
             "limit": Shared(_seven(limit.q, limit.r.mT)[0]),  # [T, 7]
             "flow": Shared(_seven(*without)[0]),
+            "spread": Shared(_seven(expected.q(1), expected.r(1).mT)[0]),
         }
 
 
@@ -94,7 +100,8 @@ class OnlineOverlaps(Experiment, kind="online-overlaps", numerics=1):
 class OverlapCourse:
     """Overlaps (R_11, R_12, R_21, R_22, Q_11, Q_12, Q_22) of one activation over time.
 
-    limit and flow [T, 7]: from the equations with and without the term in eta^2; simulated [D, T, S, 7].
+    limit and flow [T, 7]: from the equations with and without the term in eta^2; spread [T, 7]: the expected standard
+    deviation times the root of d; simulated [D, T, S, 7].
     """
 
     activation: str
@@ -102,6 +109,7 @@ class OverlapCourse:
     dimensions: tuple[int, ...]
     limit: np.ndarray
     flow: np.ndarray
+    spread: np.ndarray
     simulated: np.ndarray
 
     def gaps(self, theory: np.ndarray) -> np.ndarray:
@@ -113,7 +121,7 @@ class OverlapCourse:
         return f"{self.activation}, d = {self.dimensions[-1]}"
 
 
-NAMES = ("R11", "R12", "R21", "R22", "Q11", "Q12", "Q22")
+NAMES = ("$R_{11}$", "$R_{12}$", "$R_{21}$", "$R_{22}$", "$Q_{11}$", "$Q_{12}$", "$Q_{22}$")
 
 
 def courses(results: Results) -> list[OverlapCourse]:
@@ -128,6 +136,7 @@ def courses(results: Results) -> list[OverlapCourse]:
                 tuple(run.setting("dimension") for run in runs),
                 theory["limit"],
                 theory["flow"],
+                theory["spread"],
                 np.stack([np.ascontiguousarray(run["course"].swapaxes(0, 1)) for run in runs]),
             )
         )
@@ -150,29 +159,33 @@ def _seven(q: Tensor, r: Tensor) -> np.ndarray:
 
 
 def draw(courses: list[OverlapCourse]) -> Figure:
-    """Above: overlaps over time, lines from the equations, marks from simulations. Below: their gap against d."""
-    names = [f"{s.activation}, eta = {RATES[s.activation]:g}" for s in courses]
+    """Above: overlaps over time, lines and bands of a standard deviation from the equations, marks from simulations.
+    Below: their gap against d."""
+    names = [rf"{s.activation}, $\eta$ = {RATES[s.activation]:g}" for s in courses]
     figure, axes = panel_grid(["", ""], names, "", "", size=(3.6, 2.7), sharex=False, sharey="row")
     for column, course in enumerate(courses):
         above, below = axes[:, column]
         for colour, overlap in zip(PALETTE, (0, 1, 4, 5), strict=False):
             above.plot(course.times, course.limit[:, overlap], color=colour, label=NAMES[overlap])
             above.plot(course.times, course.flow[:, overlap], ":", color=colour, linewidth=1)
+            wide = course.spread[:, overlap] / course.dimensions[-1] ** 0.5
+            mean = course.limit[:, overlap]
+            above.fill_between(course.times, mean - wide, mean + wide, color=colour, alpha=0.2, linewidth=0)
             runs = course.simulated[-1, ::2, :, overlap]
             above.errorbar(
                 course.times[::2], runs.mean(1), runs.std(1), fmt="o", markersize=3, color=colour, linewidth=1
             )
-        above.set_xlabel("steps / d")
+        above.set_xlabel("steps / $d$")
         gaps, sizes = course.gaps(course.limit), np.array(course.dimensions, float)
         below.errorbar(
-            sizes, gaps.mean(1), gaps.std(1), fmt="o-", markersize=4, color=PALETTE[0], label="equations with eta^2"
+            sizes, gaps.mean(1), gaps.std(1), fmt="o-", markersize=4, color=PALETTE[0], label=r"equations with $\eta^2$"
         )
         below.plot(sizes, course.gaps(course.flow).mean(1), "s:", markersize=4, color=PALETTE[3], label="gradient flow")
-        below.plot(sizes, gaps.mean(1)[0] * (sizes[0] / sizes) ** 0.5, "--", color="#999999", label="1/sqrt(d)")
-        below.set(xscale="log", yscale="log", xlabel="dimension d", xticks=sizes)
+        below.plot(sizes, gaps.mean(1)[0] * (sizes[0] / sizes) ** 0.5, "--", color="#999999", label=r"$1/\sqrt{d}$")
+        below.set(xscale="log", yscale="log", xlabel="dimension $d$", xticks=sizes)
         below.set_xticks(sizes, labels=[f"{d:g}" for d in sizes])
         below.set_xticks([], minor=True)
-    axes[0, 0].set_ylabel(f"overlap (marks: d = {courses[0].dimensions[-1]};\ndotted: gradient flow)")
+    axes[0, 0].set_ylabel(f"overlap (marks: $d$ = {courses[0].dimensions[-1]};\ndotted: gradient flow)")
     axes[1, 0].set_ylabel("rms gap from SGD")
     axes[0, 0].legend(ncols=2)
     axes[1, 0].legend()
@@ -231,5 +244,35 @@ more_than_flow = Claim(
     expected="> 0.3",
     values=lambda courses: {s.label: np.log10(s.gaps(s.flow)[-1] / s.gaps(s.limit)[-1]) for s in courses},
     reason="twice the gap",
+    standing="own",
+)
+
+
+def squares(course: OverlapCourse) -> np.ndarray:
+    """Mean square over times and overlaps of the gap over the expected deviation, at the largest dimension: [S].
+
+    The start is left out, where all members are the same.
+    """
+    gap = (course.simulated[-1] - course.limit[:, None])[1:]
+    return course.dimensions[-1] * ((gap / course.spread[1:, None]) ** 2).mean((0, 2))
+
+
+_SPREAD = "the spread over samples is that of the equation for the fluctuations: the mean squared gap in its units is "
+spread_at_most = Claim(
+    f"{_SPREAD}below 3/2",
+    statistic="mean over times and overlaps of the squared gap over the expected variance; 1 is expected",
+    expected="< 1.5",
+    values=lambda courses: {s.label: squares(s) for s in courses},
+    reason="a deviation wrong by a fifth; 1 + O(1/d) is expected",
+    possible=(0.0, np.inf),
+    standing="own",
+)
+spread_at_least = Claim(
+    f"{_SPREAD}above 1/2",
+    statistic="mean over times and overlaps of the squared gap over the expected variance; 1 is expected",
+    expected="> 0.5",
+    values=lambda courses: {s.label: squares(s) for s in courses},
+    reason="a deviation wrong by a quarter; 1 + O(1/d) is expected",
+    possible=(0.0, np.inf),
     standing="own",
 )

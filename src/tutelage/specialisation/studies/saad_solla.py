@@ -56,8 +56,10 @@ def draw(courses: list[dict]) -> Figure:
     """Generalisation error over time: lines from the equations, marks from simulations, one panel per setting."""
     kinds = list(dict.fromkeys(c["activation"] for c in courses))
     sizes = list(dict.fromkeys(c["dimension"] for c in courses))
-    rows = [f"{kind}, eta = {RATES[kind]:g}" for kind in kinds]
-    figure, axes = panel_grid(rows, [f"d = {d}" for d in sizes], "steps / d", "error", size=(3.2, 2.3), sharey="row")
+    rows = [rf"{kind}, $\eta$ = {RATES[kind]:g}" for kind in kinds]
+    figure, axes = panel_grid(
+        rows, [f"$d$ = {d}" for d in sizes], "steps / $d$", "error", size=(3.2, 2.3), sharey="row"
+    )
     for c in courses:
         panel = axes[kinds.index(c["activation"]), sizes.index(c["dimension"])]
         panel.plot(c["times"], c["limit"].mean(0), color=PALETTE[0], label="equations")

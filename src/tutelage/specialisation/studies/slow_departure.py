@@ -112,7 +112,9 @@ def _times(start: torch.Tensor) -> np.ndarray:
 
 def draw(times: DepartureTimes) -> Figure:
     """Time to leave against the gap; with five students, of members in which none is on the teacher's side at once."""
-    figure, axes = panel_grid([""], [""], "distance from the opposite direction, eps", "time to leave", size=(4.0, 3.0))
+    figure, axes = panel_grid(
+        [""], [""], r"distance from the opposite direction, $\epsilon$", "time to leave", size=(4.0, 3.0)
+    )
     panel = axes[0, 0]
     panel.plot(times.gaps, times.simplified, "o-", color="#000000", label="simplified dynamics, length kept")
     panel.plot(times.gaps, np.exp(np.log(times.exact).mean(1)), "o-", color=PALETTE[0], label="exact flow, one student")
@@ -123,7 +125,9 @@ def draw(times: DepartureTimes) -> Figure:
         panel.plot(
             times.gaps, middle, "s-", color=PALETTE[1], label=f"exact flow, five students ({slow.sum()} members)"
         )
-    panel.plot(times.gaps, times.simplified[0] * times.gaps[0] / times.gaps, ":", color="#999999", label="1/eps")
+    panel.plot(
+        times.gaps, times.simplified[0] * times.gaps[0] / times.gaps, ":", color="#999999", label=r"$1/\epsilon$"
+    )
     panel.set(xscale="log", yscale="log")
     panel.legend()
     return figure

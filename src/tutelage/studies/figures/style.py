@@ -1,14 +1,18 @@
 """One house style for every figure: plain, readable in print and in colour-blindness, saved as PNG and PDF."""
 
 import io
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import isclose
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from cycler import cycler
 from matplotlib.figure import Figure
+from matplotlib.font_manager import font_scalings
+from matplotlib.text import Text
 
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
@@ -42,7 +46,14 @@ _STYLE: Any = {
 
 
 Style = str | Path | Mapping[str, Any]
-"""A matplotlib style: its name, a style file, or rcParams."""
+"""A matplotlib style: its name, a style file, or rcParams; or the name of a width of a paper."""
+
+WIDTHS = {"column": 3.25, "text": 6.75}
+"""Widths of a paper in inches: one of two columns, and the whole text. Figures of a width have letters of 8 points."""
+
+_WIDTH_PARAMETERS = {"font.size": 8, "lines.linewidth": 1.1, "savefig.dpi": 300}
+_SCALED: tuple[Any, ...] = ("axes.titlesize", "axes.labelsize", "legend.fontsize")
+_NATURAL = tuple(mpl.rcParamsDefault["figure.figsize"])  # a style that says no size leaves a figure as it was drawn
 
 
 @contextmanager
@@ -52,8 +63,9 @@ def house_style(style: Style | None = None) -> Iterator[None]:
     Parameters
     ----------
     style
-        Name of a matplotlib style, path of a style file (``.mplstyle``), or a mapping of rcParams. It is applied on top
-        of the house style, so a style that sets only the fonts keeps the rest.
+        Name of a matplotlib style, path of a style file (``.mplstyle``), a mapping of rcParams, or "column" or "text",
+        the widths of a paper (:data:`WIDTHS`). It is applied on top of the house style, so a style that sets only the
+        fonts keeps the rest.
 
     Raises
     ------
@@ -75,6 +87,9 @@ def check_style(style: Style | None) -> None:
 def _apply(style: Style) -> None:
     from matplotlib import style as styles
 
+    if isinstance(style, str) and style in WIDTHS:
+        style = _WIDTH_PARAMETERS | {"figure.figsize": (WIDTHS[style], 0.0)}
+    house = {name: mpl.rcParams[name] for name in _SCALED}
     try:
         styles.use(dict(style) if isinstance(style, Mapping) else str(style))
     except (OSError, ValueError, KeyError) as error:
@@ -84,8 +99,63 @@ def _apply(style: Style) -> None:
             ) from None
         why = "is neither a matplotlib style nor a file" if isinstance(error, OSError) else f"({one_line(str(error))})"
         raise TutelageError(
-            f"style '{style}' {why}: see matplotlib.style.available, or give a .mplstyle file"
+            f"style '{style}' {why}: see matplotlib.style.available, or give a .mplstyle file, column or text"
         ) from None
+    for name, size in house.items():
+        if mpl.rcParams[name] == size:  # the style says only font.size: what the house has of the rest goes with it
+            mpl.rcParams[name] = size * _letters()
+
+
+def _letters() -> float:
+    """Size of the letters of the style in force over that of the house style."""
+    return float(mpl.rcParams["font.size"] / _STYLE["font.size"])
+
+
+def fit(figure: Figure) -> None:
+    """Give a figure that was drawn in :func:`house_style` the size of that style, and letters of sizes of their own.
+
+    A style with ``figure.figsize`` sets width and height. A height of 0, as of the named widths, is the height that was
+    drawn times the square root of the factor of the width: letters do not shrink with the width, so panels that shrank
+    as much in both directions would be too low to read.
+    """
+    _scale_letters(figure)
+    width, height = map(float, mpl.rcParams["figure.figsize"])
+    if (width, height) != _NATURAL:
+        drawn_width, drawn_height = figure.get_size_inches()
+        figure.set_size_inches(width, height or (drawn_height or width) * (width / drawn_width) ** 0.5)
+        _wrap(figure)
+
+
+def _scale_letters(figure: Figure) -> None:
+    """Scale letters of sizes of their own by what the style has made of the house style's letters."""
+    if _letters() == 1:
+        return
+    # Sizes that the style gave have changed already: those of its own parameters, and those relative to font.size.
+    given = [mpl.rcParams["font.size"] * scale for scale in font_scalings.values()]
+    given += [size for name in _SCALED if isinstance(size := mpl.rcParams[name], float)]
+    for text in figure.findobj(Text):
+        now = float(text.get_fontsize())
+        if not any(isclose(now, size) for size in given):
+            text.set_fontsize(now * _letters())
+
+
+def _wrap(figure: Figure) -> None:
+    """Break titles and labels of panels that have become narrower than their words; formulas stay whole."""
+    figure.draw_without_rendering()  # finds the layout, and with it the widths
+    for axes in figure.axes:
+        room = axes.get_window_extent().width
+        for text in (axes.title, axes.xaxis.label):
+            lines = len(text.get_text().splitlines())
+            wide = text.get_window_extent().width / room
+            if lines != 1 or wide <= 1:
+                continue
+            words = re.findall(r"(?:\$[^$]*\$|\S)+", text.get_text())
+            length = max(1, int(len(text.get_text()) / wide))
+            broken = [""]
+            for word in words:
+                fits = not broken[-1] or len(broken[-1]) + 1 + len(word) <= length
+                broken[-1:] = [f"{broken[-1]} {word}".strip()] if fits else [broken[-1], word]
+            text.set_text("\n".join(broken))
 
 
 def save(figure: Figure, folder: Path, name: str = "figure") -> None:

@@ -7,7 +7,7 @@ from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.papers import PAPERS
 from tutelage.studies.report.html import found_studies, read_study
-from tutelage.studies.report.words import short, verdict_of
+from tutelage.studies.report.words import quantity_of, short, verdict_of
 
 _HEAD = """% Written by 'tutelage report --latex'; needs \\usepackage{booktabs,graphicx}.
 % Paths of figures are relative to this file. BibTeX entries: 'tutelage cite'.
@@ -74,9 +74,9 @@ def study_latex(study: dict[str, Any], figure: str) -> str:
             r"  \centering\small",
             rf"  \caption{{Claims of {about}; scale {study['scale']}.}}",
             rf"  \label{{tab:{name}-{study['scale']}}}",
-            r"  \begin{tabular}{lrrrl}",
+            r"  \begin{tabular}{lrrrrl}",
             r"    \toprule",
-            r"    Setting & Expected & Measured & Members & Verdict \\",
+            r"    Setting & Expected & Measured & 95 \% interval & Members & Verdict \\",
             *(line for claim, rows in study["claims"] for line in _claim(claim, rows)),
             r"    \bottomrule",
             r"  \end{tabular}",
@@ -87,14 +87,25 @@ def study_latex(study: dict[str, Any], figure: str) -> str:
 
 
 def _claim(claim: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
-    sentence = rf"\multicolumn{{5}}{{p{{0.95\linewidth}}}}{{{tex(claim['claim'])} ({tex(claim['statistic'])})}} \\"
-    lines = [r"    \midrule", f"    {sentence}"]
+    """A claim and its settings, with the interval that decided each: of a mean, or the limit of a share of exceptions.
+
+    A universal statement needs words for what was measured, which stand in a row of their own.
+    """
+    about = f"{tex(claim['claim'])} ({tex(claim['statistic'])})"
+    lines = [r"    \midrule", f"    {_across(about)}"]
     for v in rows:
-        error = "" if v["stderr"] is None else rf" $\pm$ {short(v['stderr'])}"
-        measured = f"{short(v['measured'])}{error}"
-        cells = tex(v["setting"]), tex(v["expected"]), measured, str(v["n"]), tex(verdict_of(v))
+        measured, interval = quantity_of(v)
+        counted = v.get("exceptions") is not None
+        shown = (short(v["measured"]), rf"$\le$ {v['interval'][1]:.3g}") if counted else (measured, interval)
+        cells = tex(v["setting"]), tex(v["expected"]), *shown, str(v["n"]), tex(verdict_of(v))
         lines.append(f"    {' & '.join(cells)} \\\\")
+        if counted:
+            lines.append(f"    {_across(tex(f'{measured}; {interval}'))}")
     return lines
+
+
+def _across(text: str) -> str:
+    return rf"\multicolumn{{6}}{{p{{0.95\linewidth}}}}{{{text}}} \\"
 
 
 def tex(text: str) -> str:

@@ -43,7 +43,7 @@ class GaussianCovariance(Distribution):
         given = [n for n in ("covariance", "variances", "decay") if getattr(self, n) is not None]
         if len(given) != 1:
             raise ValueError(f"give one of covariance, variances and decay, got {', '.join(given) or 'none'}")
-        self._root(self._size() or 1)
+        self._root(self._size() or len(self.mean or (0.0,)))
         return self
 
     def _size(self) -> int | None:
@@ -146,8 +146,12 @@ class HiddenManifold(Distribution):
     seed: int = 0
     """Seed of the matrix F."""
 
+    def features(self, dimension: int, device: torch.device | str = "cpu") -> Tensor:
+        """The matrix F [D, d], float64."""
+        keys = draws.keys([self.seed], "hidden manifold", device)
+        return draws.normals(keys, self.latent * dimension).view(self.latent, dimension)
+
     def points(self, key: Tensor, count: int, dimension: int, dtype: torch.dtype) -> Tensor:
-        features = draws.normals(draws.keys([self.seed], "hidden manifold", key.device), self.latent * dimension)
         latent = normals(key, count, self.latent, torch.float64)
-        u = product(latent, features.view(self.latent, dimension)) / self.latent**0.5
+        u = product(latent, self.features(dimension, key.device)) / self.latent**0.5
         return (u.sign() if self.fold == "sign" else find(self.fold).function(u, 0.01)).to(dtype)
