@@ -72,7 +72,7 @@ def _against_target(panel: Axes, spoken: SentenceCodes) -> None:
         ("exact", "whole sentences", PALETTE[1]),
     ):
         rows = spoken.asked(key)
-        error_bars(panel, list(rows), np.stack(list(rows.values())), colour, words, width=1.96)
+        error_bars(panel, list(rows), np.stack(list(rows.values())), colour, words, whole_interval=True)
         vae = spoken.of(key)["VAE"]
         panel.plot(np.zeros(len(vae)), vae, "x", color=colour, markersize=5, label="_")
     panel.plot([], [], "x", color="#555555", markersize=5, label="VAE, at M = 0")
