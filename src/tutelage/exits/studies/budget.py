@@ -2,7 +2,6 @@
 6.4).
 """
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from tutelage.exits.studies._protocol import (
