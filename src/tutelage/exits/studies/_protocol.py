@@ -205,7 +205,7 @@ def curves(axes: Axes, by_method: MethodAccuracies, labelled: int, methods: Sequ
     for place, method in enumerate(trained):
         values = by_method.values(labelled, method, kind)
         mean, reach = values.mean(0), half_width(values)
-        shift = 0.06 * (place - (len(trained) - 1) / 2)
+        shift = 0.14 * (place - (len(trained) - 1) / 2)
         exits = np.arange(1, values.shape[1] + 1)
         colour = COLOURS[method.name] if method.name in COLOURS else next(others)
         axes.errorbar(exits + shift, mean, reach, color=colour, label=method.name, marker="o", ms=3, capsize=2)
