@@ -116,7 +116,7 @@ POOLED = "over all numbers of images together (a reading added after the runs, p
 """Part of the sentence of a claim: each number of images alone has few repeats."""
 
 
-def over_sizes(by_method: MethodAccuracies, gains: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def over_sizes(by_method: MethodAccuracies, gains: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Gains of all numbers of images, the mean over these for each seed: one setting of [S]."""
     return {f"{by_method.images}, all sizes": np.mean(list(gains.values()), axis=0)}
 

@@ -20,7 +20,7 @@ from tutelage.studies.claims import SIGNED, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
-PAPER_TIMES = {
+PAPER_TIMES: dict[tuple[str, str], dict[str, tuple[float, ...]]] = {
     ("CIFAR", "cpu"): {
         "budget": (0.024, 0.034, 0.043, 0.051, 0.062, 0.067, 0.071, 0.085, 0.093, 0.103, 0.105),
         "anytime": (0.026, 0.043, 0.062, 0.081, 0.099, 0.121, 0.139, 0.164, 0.169, 0.196, 0.219),
