@@ -192,13 +192,14 @@ def draw(shapes: Sequence[Shape]) -> Figure:
         ends.plot(*np.degrees(kept), ".", color=colour, ms=3, alpha=0.5)
     course.set(xlabel="steps", ylabel="relu loss", title="from near the opposite of the teacher")
     course.legend(loc="lower left")
-    ends.axvline(math.degrees(FAR), color="#888888", lw=0.8, ls="--")
+    ends.axvline(math.degrees(FAR), color="#888888", lw=0.8, ls="--", label="ten degrees")
+    ends.legend(loc="upper right")
     ends.set(
         xlabel="degrees to the nearest teacher direction",
         ylabel="degrees to the nearest teacher line",
         title="students without loss",
-        ylim=(-5, 92),
-        xlim=(-5, 185),
+        ylim=(-3, 92),
+        xlim=(-3, 92),
     )
     return figure
 
