@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutelage.data.subsets import class_subset, interval
+from tutelage.data.subsets import class_subset
 from tutelage.errors import TutelageError
 
 
@@ -46,11 +46,3 @@ def test_a_larger_set_holds_the_smaller_and_seeds_differ():
 def test_what_cannot_be_drawn_is_said(labels, settings, said):
     with pytest.raises(TutelageError, match=said):
         class_subset(torch.tensor(labels, dtype=torch.long), settings.pop("per_class"), **settings)
-
-
-def test_an_interval_covers_its_mean_about_nineteen_times_in_twenty():
-    draws = np.random.default_rng(0).normal(3.0, 2.0, (40, 2000))
-    mean, reach = interval(draws)
-    assert np.mean(np.abs(mean - 3.0) < reach) == pytest.approx(0.95, abs=0.02)
-    with pytest.raises(TutelageError, match="at least two"):
-        interval(np.ones((1, 3)))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutelage import TutelageError
-from tutelage.local import descent
+from tutelage.local import descend_on_set, descent
 from tutelage.local.exact import gradient, gradient_norm, loss
 from tutelage.local.grouping import groups
 from tutelage.local.setting import LocalSetting
@@ -162,3 +162,41 @@ def test_rates_factors_batches_and_seeds_that_do_not_fit_are_errors():
         descent.descend_on_samples(setting, [1], 2.5, range(3))
     with pytest.raises(TutelageError, match="seeds must be a list of whole numbers"):
         descent.descend_on_samples(setting, [1], 2, 0)
+
+
+def test_descent_on_a_set_follows_the_gradient_of_its_loss():
+    """Against automatic differentiation of the loss on the set, with noise, step by step."""
+    seeds = range(3)
+    teachers = separated_teachers(2, 3, seeds)
+    start = LocalSetting(teachers, local_students(teachers, 5, seeds))
+    draw = torch.Generator().manual_seed(0)
+    x = torch.rand(3, 40, 3, generator=draw, dtype=torch.float64) - 0.5
+    noise = 0.1 * torch.randn(3, 40, generator=draw, dtype=torch.float64)
+
+    def on_set(w):
+        student = ((x @ w.mT).abs() * w.norm(dim=2)[:, None]).sum(2)
+        return (student - (x @ teachers.mT).abs().sum(2) - noise).square().mean(1) / 2
+
+    run = descend_on_set(start, [0, 1, 20], x, noise, rate=0.05)
+    w = start.students
+    for step in range(20):
+        if step < 2:
+            assert torch.allclose(run.training[step], on_set(w), rtol=1e-12)
+        w = w.clone().requires_grad_()
+        on_set(w).sum().backward()
+        w = (w - 0.05 * w.grad).detach()
+    assert torch.allclose(run.end.students, w, rtol=1e-10)
+    assert torch.allclose(run.training[-1], on_set(w), rtol=1e-10)
+    assert torch.allclose(run.losses[-1], loss(start.moved(w)), rtol=1e-10)
+
+
+def test_descent_on_a_set_that_does_not_fit_is_an_error():
+    start = LocalSetting(torch.eye(2), 0.9 * torch.eye(2))
+    with pytest.raises(TutelageError, match=r"x must have shape \[1, N, 2\], got \[3, 2\]"):
+        descend_on_set(start, [1], torch.ones(3, 2))
+    with pytest.raises(TutelageError, match=r"noise must have shape \[1, 3\], got \[1, 2\]"):
+        descend_on_set(start, [1], torch.ones(1, 3, 2), torch.ones(1, 2))
+    with pytest.raises(TutelageError, match="at least one"):
+        descend_on_set(start, [], torch.ones(1, 3, 2))
+    with pytest.raises(TutelageError, match="has diverged"):
+        descend_on_set(start, [300], 30 * torch.ones(1, 3, 2), rate=0.2)

@@ -226,10 +226,13 @@ def certify_all(*about: Any, **options: Any) -> dict[str, list[Certificate]]:
     >>> for name, [certificate] in certify_all(teacher, teacher, x).items():
     ...     print(f"{name}: {certificate.verdict}")
     alignment: holds
+    noisy-recovery: holds
+    free-boundary-point: not applicable
+    norm-growth: holds
+    teacher-pull: not applicable
     relu-independence: not applicable
     three-points: not applicable
     free-point: not applicable
-    noisy-recovery: holds
     polynomial-samples: not applicable
     teacher-aware-samples: not applicable
     pruning: not applicable

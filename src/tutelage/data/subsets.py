@@ -59,18 +59,3 @@ def class_subset(
         rest = rows[per_class:] if unlabelled is None else rows[per_class:wanted]
         parts.append((rows[held:per_class], rows[:held], rest))
     return Subset(*(torch.cat(part) for part in zip(*parts, strict=True)))
-
-
-def interval(values: np.ndarray | Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over repeats and 1.96 standard errors, as the paper reports: [S, ...] -> [...] twice.
-
-    Of two methods run on the same repeats, give the difference: its interval is narrower than either's.
-
-    >>> mean, reach = interval(np.array([1.0, 2.0, 3.0]))
-    >>> float(mean), round(float(reach), 3)
-    (2.0, 1.132)
-    """
-    array = np.asarray(values, float)
-    if len(array) < 2:
-        raise TutelageError(f"{len(array)} repeats have no standard error: give at least two")
-    return array.mean(0), 1.96 * array.std(0, ddof=1) / len(array) ** 0.5

@@ -10,7 +10,7 @@ students of a teacher amount to), :mod:`.slab` and :mod:`.hermite` (test functio
 """
 
 from tutelage.local.adversary import basin_edge, flattest, slowest
-from tutelage.local.descent import descend, descend_on_samples, lazy_rate
+from tutelage.local.descent import descend, descend_on_samples, descend_on_set, lazy_rate
 from tutelage.local.directions import direction
 from tutelage.local.exact import gradient, hessian, loss, loss_and_gradient
 from tutelage.local.grouping import groups
@@ -23,6 +23,7 @@ __all__ = [
     "basin_edge",
     "descend",
     "descend_on_samples",
+    "descend_on_set",
     "direction",
     "flattest",
     "gradient",

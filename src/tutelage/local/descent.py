@@ -218,13 +218,12 @@ def stochastic_gradient(setting: LocalSetting, x: Tensor) -> Tensor:
     return _on_samples(setting.students, setting.teachers, x.double())
 
 
-def _on_samples(students: Tensor, teachers: Tensor, x: Tensor) -> Tensor:
+def _on_samples(students: Tensor, teachers: Tensor, x: Tensor, noise: Tensor | None = None) -> Tensor:
     length = students.norm(dim=2, keepdim=True)
     unit = students / torch.where(length == 0, 1, length)
     inner = x @ unit.mT
-    # R at the samples, students less teachers; below, its gradient in the effective neuron g = |w| w and then the
-    # Jacobian |w| (I + u u^T) of g.
-    off = (inner.abs() * length.square().mT).sum(2) - (x @ teachers.mT).abs().sum(2)
+    # The gradient in the effective neuron g = |w| w, and then the Jacobian |w| (I + u u^T) of g.
+    off = _residual(inner, length, teachers, x, noise)
     g = (off.unsqueeze(2) * inner.sign()).mT @ x / x.shape[1]
     return length * (g + (g * unit).sum(2, keepdim=True) * unit)
 
@@ -280,3 +279,98 @@ def descend_on_samples(
     gradients = torch.stack([gradient_norm(setting.moved(w)) for w in kept])
     none = torch.empty(setting.members, 0, dtype=torch.int64)
     return Descent(setting, setting.moved(w), rates, steps, losses, gradients, torch.stack(kept), (), none)
+
+
+def _residual(inner: Tensor, length: Tensor, teachers: Tensor, x: Tensor, noise: Tensor | None) -> Tensor:
+    """R at samples x [S, N, d], students less teachers, less the labels' noise [S, N]: [S, N].
+
+    inner: x along the unit vectors of the students [S, N, m]; length: theirs [S, m, 1].
+    """
+    off = (inner.abs() * length.square().mT).sum(2) - (x @ teachers.mT).abs().sum(2)
+    return off if noise is None else off - noise
+
+
+@printed
+@dataclass(frozen=True, eq=False)
+class SetDescent:
+    """Record of a gradient descent on a fixed training set.
+
+    Attributes
+    ----------
+    end
+        Students at the last step.
+    steps
+        T recorded steps.
+    losses
+        Exact losses on x ~ N(0, I) without noise [T, S].
+    training
+        Losses on the training set, half the mean of the squared residuals [T, S].
+    """
+
+    end: LocalSetting
+    steps: tuple[int, ...]
+    losses: Tensor
+    training: Tensor
+
+
+def descend_on_set(
+    setting: LocalSetting,
+    record: Sequence[int],
+    x: Tensor,
+    noise: Tensor | None = None,
+    *,
+    rate: float | Tensor | None = None,
+    beyond: bool = False,
+) -> SetDescent:
+    r"""Gradient descent on a fixed training set, which the theorems of Zhou et al. 2021 do not speak of.
+
+    .. math:: \hat L(W) = \frac{1}{2N} \sum_k (f(x_k) - f^*(x_k) - \xi_k)^2
+
+    Parameters
+    ----------
+    setting, record, rate, beyond
+        As in :func:`descend`.
+    x
+        Inputs [S, N, d] of any distribution.
+    noise
+        Noise of the labels [S, N], or None.
+
+    Returns
+    -------
+    SetDescent
+
+    Examples
+    --------
+    >>> start = LocalSetting(torch.eye(2), 0.9 * torch.eye(2))
+    >>> x = torch.randn(1, 100, 2, generator=torch.Generator().manual_seed(0))
+    >>> run = descend_on_set(start, [0, 1000], x)
+    >>> bool(run.training[-1] < 1e-20), bool(run.losses[-1] < 1e-20)
+    (True, True)
+    """
+    steps = tuple(sorted(set(recorded_steps(record))))
+    if not steps or steps[0] < 0:
+        raise TutelageError("descent is recorded after numbers of steps from 0 on: give at least one")
+    x = doubles(x, "x")
+    if x.ndim != 3 or (len(x), x.shape[2]) != (setting.members, setting.d) or not x.shape[1]:
+        raise TutelageError(f"x must have shape [{setting.members}, N, {setting.d}], got {list(x.shape)}")
+    if noise is not None:
+        noise = doubles(noise, "noise")
+        if noise.shape != x.shape[:2]:
+            raise TutelageError(f"noise must have shape {list(x.shape[:2])}, got {list(noise.shape)}")
+    rates, w, kept, wanted = _rates(setting, rate, beyond)[:, None, None], setting.students, [], set(steps)
+    for step in range(steps[-1] + 1):
+        if step in wanted:
+            kept.append(w)
+        if step < steps[-1]:
+            w = w - rates * _on_samples(w, setting.teachers, x, noise)
+    if not bool(w.isfinite().all()):
+        raise TutelageError("descent on the training set has diverged: lower the rate, or take more samples")
+    losses = torch.stack([loss(setting.moved(each)) for each in kept])
+    training = torch.stack([_training_loss(each, setting.teachers, x, noise) for each in kept])
+    return SetDescent(setting.moved(w), steps, losses, training)
+
+
+def _training_loss(students: Tensor, teachers: Tensor, x: Tensor, noise: Tensor | None) -> Tensor:
+    length = students.norm(dim=2, keepdim=True)
+    inner = x @ (students / torch.where(length == 0, 1, length)).mT
+    return _residual(inner, length, teachers, x, noise).square().mean(1) / 2

@@ -10,7 +10,9 @@ from tutelage.exits.studies.budget import (
     pooled,
     smallest_budget,
     unlabelled_help,
+    unlabelled_pooled,
     whole_budget,
+    whole_pooled,
 )
 
 GAINS = {EXIT_WISE: 0.0, DISTILLED: 0.04, WITH_UNLABELLED: 0.08}
@@ -27,10 +29,15 @@ def test_claims_read_the_gains(known):
     assert np.allclose(smallest_budget.values(found)["blobs(10)"], 3)
     assert np.allclose(whole_budget.values(found)["blobs(14)"], 0.5)
     assert np.allclose(unlabelled_help.values(found)["blobs(10)"], 4)
+    assert np.allclose(
+        whole_pooled.values(found)["blobs, all sizes"], np.mean([*whole_budget.values(found).values()], 0)
+    )
+    mean = np.mean([*unlabelled_help.values(found).values()], 0)
+    assert np.allclose(unlabelled_pooled.values(found)["blobs, all sizes"], mean)
 
 
 def test_the_figure_has_a_panel_each_and_the_theses_beside_them_by_name(known):
     titles = [axes.get_title() for axes in draw(known((10, 14), GAINS)).axes]
-    assert len(titles) == 4
+    assert len(titles) == 6  # two sizes here, and all four of the paper
     assert all("blobs" in title and "top-1" in title for title in titles[:2])
     assert all("CIFAR-100" in title and "top-5" in title for title in titles[2:])

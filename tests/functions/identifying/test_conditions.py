@@ -13,7 +13,8 @@ from tutelage.functions.identifying.conditions import (
     tolerance,
     undecided,
 )
-from tutelage.networks import outputs
+from tutelage.functions.identifying.generality import generality
+from tutelage.networks import Network, outputs
 
 
 def test_one_failure_decides_and_one_doubt_leaves_open():
@@ -40,3 +41,24 @@ def test_the_tolerance_is_that_of_the_stored_precision(random_net):
 def test_what_the_conditions_do_not_speak_of_is_refused(random_net, options, message):
     with pytest.raises(TutelageError, match=message):
         one_relu_network(random_net((2, 2, 1), **options))
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.1])
+def test_units_may_change_sign_together_where_their_weights_cancel_leaky_ones_too(slope):
+    """rho(u) = rho(-u) + (1 + c) u: with sum_i a_i w_i = 0 all signs change and the function does not.
+
+    Section 2.5 of the thesis has no proof that the scales of leaky units are positive. Here they are negative; a product
+    of the weights has not full rank, which G2 rules out for relu.
+    """
+    w, b = torch.tensor([[[1.0, -2.0], [0.5, -1.0]]]).double(), torch.tensor([[0.3, 0.2]]).double()
+    a, top = torch.tensor([[[2.0], [1.0]]]).double(), torch.tensor([[0.7]]).double()
+    assert (w @ a).abs().max() == 0
+    kind = {"activation": "leaky", "slope": slope} if slope else {}
+    network = Network((w, a), (b, top), **kind)
+    turned = Network((-w, a), (-b, top + (1 + slope) * (b.unsqueeze(1) @ a)[:, 0]), **kind)
+    x = torch.rand(1, 500, 2, dtype=torch.float64) * 4 - 2
+    difference = outputs(network, x) - outputs(turned, x)
+    assert difference.abs().max() < 1e-14
+    if not slope:
+        failed = [c.name for c in generality(network, (-2.0, 2.0)) if c.holds is False]
+        assert any("G2" in name for name in failed)

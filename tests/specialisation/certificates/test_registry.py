@@ -25,6 +25,9 @@ NAMES = {
     "deep-lowest-layer",
     "deep-alignment",
     "noisy-recovery",
+    "norm-growth",
+    "teacher-pull",
+    "free-boundary-point",
 }
 
 
@@ -50,6 +53,9 @@ def test_all_theorems_of_a_depth_are_certified_with_the_options_they_have(build)
         "relu-independence",
         "deep-alignment",
         "deep-lowest-layer",
+        "norm-growth",
+        "teacher-pull",
+        "free-boundary-point",
     }
 
 
@@ -125,6 +131,7 @@ def test_what_cannot_be_certified_is_refused_in_a_sentence(build):
         "3 teachers and 2 students": ("pruning", b.teacher(members=3), b.teacher(members=2), x, {}),
         "'pruning' needs networks of two layers, got 3": ("pruning", deep, deep, x, {}),
         "epsilon must be above 0": ("polynomial-samples", net, net, x, {"epsilon": 0}),
+        "epsilon must be a number of at least 0": ("free-boundary-point", net, net, x, {"epsilon": -1}),
         "epsilon_0": ("polynomial-samples", net, net, x, {"epsilon": 0.2, "epsilon_0": 0.1}),
         "gamma must be a number of at least 0, got -1": ("free-point", net, net, x, {"gamma": -1}),
         "delta must lie between": ("noisy-recovery", net, net, x, {"delta": 0.5}),
@@ -145,7 +152,7 @@ def test_options_are_listed_with_their_defaults():
 def test_every_subject_is_registered_with_all_its_theorems():
     count = {name: sum(t.subject.name == name for t in theorems().values()) for name in subjects()}
     assert count == {
-        "specialisation": 13,
+        "specialisation": 16,
         "margins": 18,
         "distillation": 24,
         "autoencoders": 6,

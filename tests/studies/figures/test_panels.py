@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 
 from tutelage.studies.figures import band, error_bars, panel_grid
 from tutelage.studies.figures.panels import strength_bar, strength_colours
+from tutelage.studies.intervals import mean_interval
 
 
 def test_a_grid_is_labelled_at_its_margins():
@@ -28,12 +29,20 @@ def test_a_band_shows_mean_and_deviation_and_skips_diverged_members():
 
 def test_error_bars_are_standard_errors_of_the_mean():
     axes = Figure().subplots()
-    error_bars(axes, [1, 2], np.array([[1.0, 2.0, 3.0], [4.0, 4.0, 4.0]]), "#000000", "label", width=2.0)
+    error_bars(axes, [1, 2], np.array([[1.0, 2.0, 3.0], [4.0, 4.0, 4.0]]), "#000000", "label")
     bars = axes.containers[0]
     assert bars[0].get_ydata().tolist() == [2.0, 4.0]
     (low, high), (same, again) = (segment[:, 1] for segment in bars[2][0].get_segments())
-    np.testing.assert_allclose([low, high], [2 - 2 / 3**0.5, 2 + 2 / 3**0.5])
+    np.testing.assert_allclose([low, high], [2 - 1 / 3**0.5, 2 + 1 / 3**0.5])
     assert same == again == 4.0
+
+
+def test_error_bars_end_where_the_interval_of_a_verdict_ends():
+    axes, values = Figure().subplots(), np.array([[1.0, 2.0, 3.0, 5.0]])
+    error_bars(axes, [1], values, "#000000", "label", whole_interval=True)
+    [segment] = axes.containers[0][2][0].get_segments()
+    interval = mean_interval(values[0], (-np.inf, np.inf))
+    np.testing.assert_allclose(segment[:, 1], [interval.low, interval.high])
 
 
 def test_strength_colours_are_distinct():

@@ -1,8 +1,9 @@
 """Sentences that come back the better the more the code is told to say (Phuong 2021, Fig. 4.4, Tables 4.1 and 4.2).
 
-The sentences are those of a small grammar of remarks on films. The paper used film reviews. Real sentences (addresses
-on the state of the union, a thousand words told apart) were tried: after 1,000 steps 8 % of the words came back where
-chance gives 5 %, which shows nothing.
+The sentences are those of a small grammar of remarks on films. The paper used film reviews. Real sentences were tried:
+of addresses on the state of the union 8 % of the words came back after 1,000 steps where chance gives 5 %; of short
+sentences of film reviews 8 to 15 % after 3,000 to 4,000 steps where chance gives 1 to 2 %, and one sentence in a
+hundred. That is too little for a study.
 """
 
 import textwrap
@@ -72,7 +73,7 @@ def _against_target(panel: Axes, spoken: SentenceCodes) -> None:
         ("exact", "whole sentences", PALETTE[1]),
     ):
         rows = spoken.asked(key)
-        error_bars(panel, list(rows), np.stack(list(rows.values())), colour, words, width=1.96)
+        error_bars(panel, list(rows), np.stack(list(rows.values())), colour, words, whole_interval=True)
         vae = spoken.of(key)["VAE"]
         panel.plot(np.zeros(len(vae)), vae, "x", color=colour, markersize=5, label="_")
     panel.plot([], [], "x", color="#555555", markersize=5, label="VAE, at M = 0")

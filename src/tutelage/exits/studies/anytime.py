@@ -8,6 +8,7 @@ from tutelage.exits.studies._protocol import (
     DISTILLED,
     EXIT_WISE,
     LABELLED,
+    POOLED,
     REPEATS,
     SETTINGS,
     THREE,
@@ -15,6 +16,7 @@ from tutelage.exits.studies._protocol import (
     accuracies,
     beside_the_paper,
     networks,
+    over_sizes,
 )
 from tutelage.studies.claims import DIRECTION, Claim
 from tutelage.studies.study import Plan, Scale, study
@@ -29,7 +31,7 @@ from tutelage.studies.study import Plan, Scale, study
 )
 def exits_anytime(scale: Scale) -> Plan:
     """Accuracy of networks with exits at any time."""
-    claims = [two_exits, first_ones, all_exits, more_is_better]
+    claims = [two_exits, two_pooled, first_ones, all_exits, all_pooled, more_is_better]
     experiments = networks(SETTINGS[scale], LABELLED[scale], THREE, REPEATS[scale])
     return Plan(experiments, draw, claims, view=accuracies)
 
@@ -54,6 +56,14 @@ two_exits = Claim(
     reason=DIRECTION,
 )
 
+two_pooled = Claim(
+    f"stopped early, a distilled network answers better {POOLED}",
+    statistic="that gain, the mean over the numbers of labelled images of one seed, in points",
+    expected="> 0",
+    values=lambda e: over_sizes(e, two_exits.values(e)),
+    reason=DIRECTION,
+)
+
 first_ones = Claim(
     "the gain of the first exit is larger than that of the mean of all exits",
     statistic="gain of exit 1 minus that of the mean of all exits, repeat by repeat, in points",
@@ -71,6 +81,14 @@ all_exits = Claim(
     statistic="test accuracy of the mean of all exits, distilled minus exit-wise, repeat by repeat, in points",
     expected="> 0",
     values=lambda e: _gains(e, -1),
+    reason=DIRECTION,
+)
+
+all_pooled = Claim(
+    f"the mean of all exits gains {POOLED}",
+    statistic="that gain, the mean over the numbers of labelled images of one seed, in points",
+    expected="> 0",
+    values=lambda e: over_sizes(e, all_exits.values(e)),
     reason=DIRECTION,
 )
 

@@ -20,11 +20,26 @@ from tutelage.studies.claims import SIGNED, Claim
 from tutelage.studies.figures import PALETTE
 from tutelage.studies.study import Plan, Scale, study
 
-THESIS_CPU = {
-    "budget": (0.024, 0.034, 0.043, 0.051, 0.062, 0.067, 0.071, 0.085, 0.093, 0.103, 0.105),
-    "anytime": (0.026, 0.043, 0.062, 0.081, 0.099, 0.121, 0.139, 0.164, 0.169, 0.196, 0.219),
+PAPER_TIMES: dict[tuple[str, str], dict[str, tuple[float, ...]]] = {
+    ("CIFAR", "cpu"): {
+        "budget": (0.024, 0.034, 0.043, 0.051, 0.062, 0.067, 0.071, 0.085, 0.093, 0.103, 0.105),
+        "anytime": (0.026, 0.043, 0.062, 0.081, 0.099, 0.121, 0.139, 0.164, 0.169, 0.196, 0.219),
+    },
+    ("CIFAR", "cuda"): {
+        "budget": (0.007, 0.011, 0.015, 0.018, 0.022, 0.025, 0.029, 0.032, 0.036, 0.039, 0.041),
+        "anytime": (0.007, 0.011, 0.015, 0.019, 0.023, 0.027, 0.032, 0.035, 0.039, 0.043, 0.045),
+    },
+    ("ImageNet", "cpu"): {
+        "budget": (0.159, 0.339, 0.471, 0.559, 0.665),
+        "anytime": (0.229, 0.373, 0.519, 0.647, 0.703),
+    },
+    ("ImageNet", "cuda"): {
+        "budget": (0.027, 0.038, 0.048, 0.055, 0.057),
+        "anytime": (0.027, 0.038, 0.048, 0.056, 0.059),
+    },
 }
-"""Seconds for one image by the CIFAR network on the CPU of the paper's authors (Table E.1), which is not this one."""
+"""Mean seconds for one image on the CPU and on the GPU of the paper's authors (Tables E.1 and E.2), which are not these
+ones, by network and kind of device."""
 
 NETWORKS = {
     "small": (MSDNet((2, 4), (2, 4), 6, (2, 4, 6), (2, 2), head=8), 16),
@@ -88,36 +103,37 @@ class ExitLatency(Experiment, kind="exit-latency", numerics=1):
 
 @dataclass(frozen=True, eq=False)
 class Latencies:
-    """Seconds by network: (budget [R, M], anytime [R, M]); device: where they were measured."""
+    """Seconds by network: (budget [R, M], anytime [R, M]); devices: the kind on which each was measured."""
 
-    device: str
+    devices: dict[str, str]
     times: dict[str, tuple[np.ndarray, np.ndarray]]
 
 
 def latencies(results: Results) -> Latencies:
     """The times of all networks."""
-    devices = dict.fromkeys(str(r["timed_on"]) for r in results)
-    return Latencies(" and ".join(devices), {r.setting("network"): (r["budget"], r["anytime"]) for r in results})
+    devices = {r.setting("network"): str(r["timed_on"]) for r in results}
+    return Latencies(devices, {r.setting("network"): (r["budget"], r["anytime"]) for r in results})
 
 
 def draw(latencies: Latencies) -> Figure:
-    """Median and quartiles of the times here; beside them the paper's means on another machine."""
-    figure = Figure(figsize=(2.9 * (len(latencies.times) + 1), 2.9), layout="constrained")
-    panels = figure.subplots(1, len(latencies.times) + 1)
-    for axes, (name, both) in zip(panels, latencies.times.items(), strict=False):
+    """Median and quartiles of the times here, with the paper's means on its device of the same kind: GPU with GPU."""
+    figure = Figure(figsize=(3.4 * len(latencies.times) + 0.4, 3.1), layout="constrained")
+    panels = figure.subplots(1, len(latencies.times), squeeze=False)[0]
+    for axes, (name, both) in zip(panels, latencies.times.items(), strict=True):
+        device = latencies.devices[name]
+        paper = PAPER_TIMES.get((name, device), {})
         for mode, values, colour in zip(("budget", "anytime"), both, PALETTE, strict=False):
             low, middle, high = np.quantile(1000 * values, (0.25, 0.5, 0.75), axis=0)
             exits = np.arange(1, values.shape[1] + 1)
-            axes.plot(exits, middle, color=colour, marker="o", ms=3, label=mode)
+            axes.plot(exits, middle, color=colour, marker="o", ms=3, label=f"{mode}, here: median, quartiles")
             axes.fill_between(exits, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.set(title=f"here: {name} network, {latencies.device}\nmedian and quartiles", xlabel="exit")
+            if mode in paper:
+                seconds = 1000 * np.array(paper[mode])
+                axes.plot(exits, seconds, color=colour, marker="s", ms=2.5, ls="--", label=f"{mode}, paper's: mean")
+        kind = {"cpu": "CPU", "cuda": "GPU"}.get(device, device)
+        axes.set(title=f"{name} network, one image on a {kind}", xlabel="exit", xticks=exits)
         axes.set_ylim(bottom=0)
-    for (mode, seconds), colour in zip(THESIS_CPU.items(), PALETTE, strict=False):
-        panels[-1].plot(range(1, 12), 1000 * np.array(seconds), color=colour, marker="o", ms=3, ls="--", label=mode)
-    panels[-1].set(title="Phuong 2021 Table E.1: CIFAR network\nanother machine's CPU, means", xlabel="exit")
-    panels[-1].set_ylim(bottom=0)
-    panels[-1].set_facecolor("#f6f6f6")
-    panels[0].set_ylabel("milliseconds, one image")
+    panels[0].set_ylabel("milliseconds")
     panels[0].legend(loc="upper left")
     return figure
 

@@ -211,7 +211,7 @@ def table(groups: list[JudgedNetworks]) -> pa.Table:
 
 
 def draw(groups: list[JudgedNetworks]) -> Figure:
-    """Shares of random networks that are transparent and identifiable, by biases; students before and after."""
+    """Shares of random networks that are transparent, and that meet the conditions of the theorem; students too."""
     figure = Figure(figsize=(10.2, 4.4), layout="constrained")
     axes = figure.subplots(2, len(WIDTHS) + 1, sharey=True)
     for column, width in enumerate(WIDTHS):
@@ -223,7 +223,8 @@ def draw(groups: list[JudgedNetworks]) -> Figure:
         axes[0, column].set_title(f"random, width {width}")
         axes[1, column].set_xlabel("size of biases")
     for row, name in enumerate(("transparent", "identifiable")):
-        axes[row, 0].set_ylabel(f"share {name}")
+        what = {"identifiable": "share that meets the\nsufficient conditions"}.get(name, f"share {name}")
+        axes[row, 0].set_ylabel(what)
         _students(axes[row, -1], groups, name)
     axes[0, -1].set_title("students, start and end")
     axes[0, 0].legend(["1 hidden layer", "2 hidden layers", "3 hidden layers"], loc="upper left")

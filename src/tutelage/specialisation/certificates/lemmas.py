@@ -159,6 +159,19 @@ def free_point(scene: Scene, *, epsilon: float = 0.1, gamma: float = 2.0) -> Seq
 
     D is the samples within ``epsilon`` of teacher boundary j, the others are all units of teacher and student, and
     their bands have half-width gamma epsilon. eta and mu are measured on D along the directions the proof uses.
+
+    Examples
+    --------
+    A boundary at 0 and one at 1, with 100 samples per unit of length on the line:
+
+    >>> import tutelage as tt
+    >>> from tutelage.networks import Network
+    >>> one = torch.ones(1, 1, 1, dtype=torch.float64)
+    >>> teacher, student = (Network((one, one), (bias * one[0], 0 * one[0])) for bias in (0, -1))
+    >>> line = torch.linspace(-10, 10, 2001, dtype=torch.float64)[:, None]
+    >>> [certificate] = tt.certify("free-point", teacher, student, line, epsilon=0.1)
+    >>> certificate.verdict, certificate.parts[0].conclusion.value  # samples within 0.1 of 0 and not within 0.2 of 1
+    ('holds', 21)
     """
     if not (epsilon > 0 and gamma > 0):
         raise TutelageError(f"epsilon and gamma must be above 0, got {epsilon} and {gamma}")

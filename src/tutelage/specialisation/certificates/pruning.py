@@ -161,6 +161,21 @@ def prunable_part(scene: Scene, *, tolerance: float | None = None, alignment: fl
     over the groups s of ``pruning``, whose net fan-outs are bounded there. The corollary needs a condition the papers
     do not state: v relu(u) - v relu(-u) = v u has no kink for an observer to see and yet is not zero, so no two
     unaligned units may be each other turned over.
+
+    Examples
+    --------
+    A student that is its teacher with two units more, whose fan-outs cancel:
+
+    >>> import tutelage as tt
+    >>> from tutelage.networks import Network
+    >>> teacher = tt.teachers.Levels(inputs=4, hidden=3, outputs=2).build([0], dtype=torch.float64)
+    >>> w, b, v = (torch.full(size, 0.2, dtype=torch.float64) for size in ((1, 4, 1), (1, 1), (1, 1, 2)))
+    >>> below, above = torch.cat([teacher.weights[0], w, 2 * w], 2), torch.cat([teacher.weights[1], v, -v / 2], 1)
+    >>> student = Network((below, above), (torch.cat([teacher.biases[0], b, 2 * b], 1), teacher.biases[1]))
+    >>> x = 1.5 * torch.randn(1, 300, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    >>> [certificate] = tt.certify("prunable-part", teacher, student, x)
+    >>> certificate.verdict, certificate.parts[0].conclusion.data["units"]
+    ('holds', [3, 4])
     """
     grouping, near = groups(scene, alignment), aligned_at(scene, alignment)
     allowed = scene.tolerance(tolerance)

@@ -9,7 +9,7 @@ from tutelage.measures import RECOVERED
 from tutelage.specialisation.studies._two_layer import SIZES, two_layer
 from tutelage.studies.claims import DIRECTION, MODERATE, MOST, SHARE, SIGNED, Claim, Measured, compared
 from tutelage.studies.figures import PALETTE, panel_grid
-from tutelage.studies.intervals import at_step, mean_where
+from tutelage.studies.intervals import at_step, half_width, mean_where
 from tutelage.studies.study import Plan, Scale, study
 
 OUTPUTS: dict[Scale, tuple[int, ...]] = {"smoke": (1, 10), "quick": (1, 5, 50), "paper": (1, 2, 5, 20, 50)}
@@ -54,8 +54,8 @@ def draw(results: Results) -> Figure:
     outputs = results.values("outputs")
     for colour, k in zip(PALETTE, results.values("width_factor"), strict=False):
         values = np.stack([recovered(results.one(outputs=c, width_factor=k)) for c in outputs])
-        mean, error = np.nanmean(values, 1), np.nanstd(values, 1) / np.sqrt(values.shape[1])
-        axes[0, 0].errorbar(outputs, mean, 1.96 * error, fmt="o-", color=colour, ms=3, label=f"{k:g}x")
+        mean = np.nanmean(values, 1)
+        axes[0, 0].errorbar(outputs, mean, half_width(values.T), fmt="o-", color=colour, ms=3, label=f"{k:g}x")
         r = results.one(outputs=1, width_factor=k)
         chosen = _with_weight(r)
         strength, best = at_step(r, "strength"), at_step(r, "best_correlation")

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from tutelage.measures import LayerMatch
 from tutelage.studies.figures.style import STRONG_TO_WEAK
+from tutelage.studies.intervals import half_width
 
 
 def panel_grid(
@@ -43,10 +44,16 @@ def band(
 
 
 def error_bars(
-    axes: Axes, x: Any, values: np.ndarray, colour: str, label: str | None, style: str = "o-", width: float = 1.0
+    axes: Axes,
+    x: Any,
+    values: np.ndarray,
+    colour: str,
+    label: str | None,
+    style: str = "o-",
+    whole_interval: bool = False,
 ) -> None:
-    """Mean over members with so many standard errors on either side: values [X, S]."""
-    error = width * values.std(axis=1, ddof=1) / values.shape[1] ** 0.5
+    """Mean over members with a standard error on either side, or the interval of a verdict: values [X, S]."""
+    error = half_width(values.T) if whole_interval else values.std(axis=1, ddof=1) / values.shape[1] ** 0.5
     axes.errorbar(x, values.mean(1), error, fmt=style, color=colour, label=label, markersize=3, linewidth=1.2)
 
 
