@@ -22,6 +22,8 @@ STALE = {
     "paper/how-often-identifiable",
     "paper/one-output",
     "paper/sentences",
+    "quick/exits-anytime",
+    "quick/exits-budget",
     "quick/exits-few-labels",
     "quick/exits-imagenet",
     "quick/exits-images",
