@@ -17,7 +17,19 @@ import pytest
 from tutelage.studies import STUDIES
 
 ROOT = Path(__file__).parents[2]
-STALE = {"paper/exits-latency"}
+STALE = {
+    "paper/exits-latency",
+    "paper/how-often-identifiable",
+    "paper/one-output",
+    "paper/sentences",
+    "quick/exits-anytime",
+    "quick/exits-budget",
+    "quick/exits-few-labels",
+    "quick/exits-imagenet",
+    "quick/exits-images",
+    "quick/exits-teachers",
+    "quick/exits-temperature",
+}
 """Pictures whose drawing code has changed since, and whose numbers take long to compute again, or need a GPU."""
 
 

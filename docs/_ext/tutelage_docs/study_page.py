@@ -6,7 +6,7 @@ from typing import Any
 
 from tutelage.studies.report.marks import interval_plots
 from tutelage.studies.report.study_files import is_close
-from tutelage.studies.report.words import quantity_of, shade_of, standing_of, verdict_of
+from tutelage.studies.report.words import quantity_of, shade_of, size_of, standing_of, verdict_of
 from tutelage_docs.markup import duration, escape, number, sentence, table
 from tutelage_docs.stored import GalleryStudy, StoredStudy
 from tutelage_docs.strip import strip
@@ -41,7 +41,7 @@ def page(study: GalleryStudy, reason: str = "") -> str:
     ]
     parts += [_claims(study, first)] if first else [_nothing(study)]
     for stored in others:
-        head = f"## Results: {_size(study, stored)}"
+        head = f"## Results: {_size(stored)}"
         parts += [head, _figure(study, stored), _verdict_words(stored), _raw(strip(stored)), _cost(stored)]
         parts += [_claims(study, stored)]
     parts += [_run(study), _citation(study), _source(study)]
@@ -70,22 +70,13 @@ def _figure(study: GalleryStudy, stored: StoredStudy) -> str:
 
 def _claims(study: GalleryStudy, stored: StoredStudy) -> str:
     claims = [list(group) for _, group in groupby(stored.claims, key=lambda claim: claim["claim"])]
-    return "\n\n".join([f"## Claims: {_size(study, stored)}", _meanings(stored), *map(_claim, claims)])
+    return "\n\n".join([f"## Claims: {_size(stored)}", _meanings(stored), *map(_claim, claims)])
 
 
-A_TENTH = "CIFAR-10, a tenth"
-"""CIFAR-10 has a tenth of the classes of CIFAR-100, and so a tenth of the images at as many per class."""
-
-
-def _size(study: GalleryStudy, stored: StoredStudy) -> str:
-    """What was computed: the scale, unless it is the paper's on other and fewer images.
-
-    Studies whose name says that they match the size, or that they time networks, have the paper's own.
-    """
-    smaller = study.subject == "exits" and any("cifar10(" in claim["setting"] for claim in stored.claims)
-    if stored.scale == "paper" and smaller and study.name not in ("exits-size-matched", "exits-unlabelled"):
-        return A_TENTH
-    return f"{stored.scale} scale"
+def _size(stored: StoredStudy) -> str:
+    """What was computed: the scale, unless it is the paper's on other and fewer images."""
+    size = size_of(stored.claims)
+    return f"{size} scale" if size == stored.scale else size
 
 
 def _alt(study: GalleryStudy) -> str:

@@ -215,15 +215,21 @@ def stochastic_gradient(setting: LocalSetting, x: Tensor) -> Tensor:
 
     (Zhou et al. 2021, section 3.4 prints the loss without 1/2, whose gradient would be twice that of L.)
     """
-    return _on_samples(setting.students, setting.teachers, x.double())
+    x = x.double()
+    return _on_samples(setting.students, x, _labels(setting.teachers, x))
 
 
-def _on_samples(students: Tensor, teachers: Tensor, x: Tensor, noise: Tensor | None = None) -> Tensor:
+def _labels(teachers: Tensor, x: Tensor) -> Tensor:
+    """f*(x) of samples [S, N, d]: [S, N]."""
+    return (x @ teachers.mT).abs().sum(2)
+
+
+def _on_samples(students: Tensor, x: Tensor, labels: Tensor) -> Tensor:
     length = students.norm(dim=2, keepdim=True)
     unit = students / torch.where(length == 0, 1, length)
     inner = x @ unit.mT
     # The gradient in the effective neuron g = |w| w, and then the Jacobian |w| (I + u u^T) of g.
-    off = _residual(inner, length, teachers, x, noise)
+    off = _residual(inner, length, labels)
     g = (off.unsqueeze(2) * inner.sign()).mT @ x / x.shape[1]
     return length * (g + (g * unit).sum(2, keepdim=True) * unit)
 
@@ -272,7 +278,7 @@ def descend_on_samples(
             kept.append(w)
         if step < steps[-1]:
             x = normals(streams, count, start=step * count).view(setting.members, batch, setting.d)
-            w = w - rates[:, None, None] * _on_samples(w, setting.teachers, x)
+            w = w - rates[:, None, None] * _on_samples(w, x, _labels(setting.teachers, x))
     if not bool(w.isfinite().all()):
         raise TutelageError("descent on samples has diverged: lower the rate, or take larger batches")
     losses = torch.stack([loss(setting.moved(w)) for w in kept])
@@ -281,13 +287,9 @@ def descend_on_samples(
     return Descent(setting, setting.moved(w), rates, steps, losses, gradients, torch.stack(kept), (), none)
 
 
-def _residual(inner: Tensor, length: Tensor, teachers: Tensor, x: Tensor, noise: Tensor | None) -> Tensor:
-    """R at samples x [S, N, d], students less teachers, less the labels' noise [S, N]: [S, N].
-
-    inner: x along the unit vectors of the students [S, N, m]; length: theirs [S, m, 1].
-    """
-    off = (inner.abs() * length.square().mT).sum(2) - (x @ teachers.mT).abs().sum(2)
-    return off if noise is None else off - noise
+def _residual(inner: Tensor, length: Tensor, labels: Tensor) -> Tensor:
+    """Students less labels: samples along the unit vectors of the students [S, N, m], lengths [S, m, 1] -> [S, N]."""
+    return (inner.abs() * length.square().mT).sum(2) - labels
 
 
 @printed
@@ -358,19 +360,21 @@ def descend_on_set(
         if noise.shape != x.shape[:2]:
             raise TutelageError(f"noise must have shape {list(x.shape[:2])}, got {list(noise.shape)}")
     rates, w, kept, wanted = _rates(setting, rate, beyond)[:, None, None], setting.students, [], set(steps)
+    labels = _labels(setting.teachers, x)
+    labels = labels if noise is None else labels + noise
     for step in range(steps[-1] + 1):
         if step in wanted:
             kept.append(w)
         if step < steps[-1]:
-            w = w - rates * _on_samples(w, setting.teachers, x, noise)
+            w = w - rates * _on_samples(w, x, labels)
     if not bool(w.isfinite().all()):
         raise TutelageError("descent on the training set has diverged: lower the rate, or take more samples")
     losses = torch.stack([loss(setting.moved(each)) for each in kept])
-    training = torch.stack([_training_loss(each, setting.teachers, x, noise) for each in kept])
+    training = torch.stack([_training_loss(each, x, labels) for each in kept])
     return SetDescent(setting.moved(w), steps, losses, training)
 
 
-def _training_loss(students: Tensor, teachers: Tensor, x: Tensor, noise: Tensor | None) -> Tensor:
+def _training_loss(students: Tensor, x: Tensor, labels: Tensor) -> Tensor:
     length = students.norm(dim=2, keepdim=True)
     inner = x @ (students / torch.where(length == 0, 1, length)).mT
-    return _residual(inner, length, teachers, x, noise).square().mean(1) / 2
+    return _residual(inner, length, labels).square().mean(1) / 2

@@ -47,8 +47,8 @@ def test_what_the_conditions_do_not_speak_of_is_refused(random_net, options, mes
 def test_units_may_change_sign_together_where_their_weights_cancel_leaky_ones_too(slope):
     """rho(u) = rho(-u) + (1 + c) u: with sum_i a_i w_i = 0 all signs change and the function does not.
 
-    Section 2.5 of the thesis has no proof that the scales of leaky units are positive. Here they are negative; a product
-    of the weights has not full rank, which G2 rules out for relu.
+    Section 2.5 of the thesis has no proof that the scales of leaky units are positive. Here they are negative; a
+    product of the weights has not full rank, which G2 rules out for relu.
     """
     w, b = torch.tensor([[[1.0, -2.0], [0.5, -1.0]]]).double(), torch.tensor([[0.3, 0.2]]).double()
     a, top = torch.tensor([[[2.0], [1.0]]]).double(), torch.tensor([[0.7]]).double()

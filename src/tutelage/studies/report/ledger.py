@@ -13,7 +13,7 @@ from tutelage.files import write_atomically
 from tutelage.settings import one_line
 from tutelage.studies.claims import CHECKED, MISSED, STANDINGS, VERDICTS, refutes
 from tutelage.studies.report.study_files import is_close, p_value_of, read_claims
-from tutelage.studies.report.words import COLUMNS, quantity_of, standing_of, tally, verdict_of
+from tutelage.studies.report.words import COLUMNS, quantity_of, size_of, standing_of, tally, verdict_of
 from tutelage.studies.study import source
 
 _HEAD = """# Ledger of claims
@@ -107,7 +107,7 @@ def _counts(root: Path, paths: list[Path]) -> str:
         checks = [v for v in verdicts if v in CHECKED]
         passed = f"{checks.count('passes')} of {len(checks)}" if checks else "-"
         close = sum(map(is_close, claims))
-        about = f"{name} | {source(first['paper'], first['figure'])}{_on(claims)} | {first['scale']}"
+        about = f"{name} | {source(first['paper'], first['figure'])}{_on(claims)} | {size_of(claims)}"
         rows.append(f"| {about} | {counts} | {close} | {passed} |")
     return "\n".join(rows) + "\n"
 

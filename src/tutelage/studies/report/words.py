@@ -1,5 +1,6 @@
 """Verdicts as readers see them: numbers, intervals, whose statement it is, and what a miss means."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,25 @@ def standing_of(claim: Mapping[str, Any]) -> str:
     """
     words = STANDINGS[claim["standing"]].capitalize() if claim.get("standing") else ""
     return f"{words}, {claim['place']}" if claim.get("place") else words
+
+
+A_TENTH = "CIFAR-10, a tenth"
+"""CIFAR-10 has a tenth of the classes of CIFAR-100, and so a tenth of the images at as many per class."""
+
+
+def size_of(claims: Sequence[Mapping[str, Any]]) -> str:
+    """What was computed for stored claims of a study: the scale, unless it is the paper's on other and fewer images.
+
+    A paper's CIFAR-100 has at most 500 images per class; studies with more of CIFAR-10 match its size.
+
+    >>> size_of([{"study": "exits-budget", "scale": "paper", "setting": "cifar10(150)"}])
+    'CIFAR-10, a tenth'
+    >>> size_of([{"study": "exits-size-matched", "scale": "paper", "setting": "cifar10(1050)"}])
+    'paper'
+    """
+    found = [int(n) for claim in claims for n in re.findall(r"cifar10\((\d+)\)", claim["setting"])]
+    fewer = claims[0]["study"].startswith("exits-") and any(n <= 500 for n in found)
+    return A_TENTH if fewer and claims[0]["scale"] == "paper" else str(claims[0]["scale"])
 
 
 def verdict_of(claim: Mapping[str, Any]) -> str:
