@@ -8,8 +8,9 @@ compiled loops hand each thread whole members, and wait once.
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -31,6 +32,24 @@ def single_threaded() -> None:
     """From now on torch's operations of this thread take one thread; compiled loops share as many as before."""
     _here.loops = _cores()
     torch.set_num_threads(1)
+
+
+@contextmanager
+def small_operations() -> Iterator[None]:
+    """Meanwhile torch's operations of this thread take one thread; compiled loops share as many as before.
+
+    >>> with small_operations():
+    ...     torch.get_num_threads()
+    1
+    """
+    loops, before = getattr(_here, "loops", None), torch.get_num_threads()
+    _here.loops = loops or before
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        _here.loops = loops
+        torch.set_num_threads(before)
 
 
 def one_thread() -> None:

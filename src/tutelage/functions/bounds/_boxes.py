@@ -5,11 +5,30 @@ from numba import njit
 
 from tutelage.compiling import OPTIONS, PART, compiled, stamp_of
 from tutelage.functions import relaxations, rounding
-from tutelage.functions.bounds import _zonotopes
-from tutelage.functions.bounds._zonotopes import activate, affine, down, filled, mixed_size, new_form, range_of, up
+from tutelage.functions.bounds import _refining, _zonotopes
+from tutelage.functions.bounds._refining import (
+    draw_lines,
+    new_known,
+    new_rows,
+    refine,
+    refine_output,
+    size_rows,
+    sum_rows,
+)
+from tutelage.functions.bounds._zonotopes import (
+    activate,
+    affine,
+    down,
+    filled,
+    mixed_size,
+    new_form,
+    range_of,
+    ranges_on,
+    up,
+)
 from tutelage.functions.rounding import EPS, UNDERFLOW
 
-_FILES = (_zonotopes.__file__, relaxations.__file__, rounding.__file__)
+_FILES = (_zonotopes.__file__, _refining.__file__, relaxations.__file__, rounding.__file__)
 
 
 @njit(**OPTIONS)
@@ -29,10 +48,11 @@ def enter(w, b, centre, radius, free, form):
 
 
 @njit(**PART)
-def forms_on(pair, low, high, inputs, forms, shares, plan, stop):
+def forms_on(pair, low, high, inputs, refined, forms, shares, plan, known, rows, starts, stop):
     """Zonotopes of the outputs of f and of f - g on one box: the number of columns, -1 on overflow or once stopped.
 
     forms: two for f and two for d; the outputs are in the second of each where the depth is odd, else the first.
+    refined: whether ranges of units that may bend are bounded once more.
     """
     widths = pair.widths
     centre, radius = 0.5 * low + 0.5 * high, np.empty(low.shape[0])
@@ -57,6 +77,7 @@ def forms_on(pair, low, high, inputs, forms, shares, plan, stop):
         )
         bf, bd = pair.bf[b_at : b_at + n], pair.bd[b_at : b_at + n]
         slack_f, slack_g = pair.slack_f[b_at : b_at + n], pair.slack_g[b_at : b_at + n]
+        starts[layer, 0], starts[layer, 1] = w_at, b_at
         w_at, b_at = w_at + n * m, b_at + n
         odd = layer % 2
         f, d = forms[odd], forms[2 + odd]
@@ -69,9 +90,19 @@ def forms_on(pair, low, high, inputs, forms, shares, plan, stop):
             if slack_f[i] > 0.0 or slack_g[i] > 0.0:
                 f.error[i] = up(f.error[i] + slack_f[i])
                 d.error[i] = up(d.error[i] + up(slack_f[i] + slack_g[i]))
+        if refined:
+            size_rows(known, layer, n, m, bf, bd, slack_f, slack_g, low, high)
         if layer < widths.shape[0] - 2:
             left_f, left_g = pair.left_f[layer], pair.left_g[layer]
-            columns = activate(f, d, n, columns, left_f, left_g, count if inputs else 0, shares, plan, stop)
+            if not ranges_on(f, d, n, columns, known.ranges[layer], stop):
+                return -1, free
+            if refined:
+                if layer:  # zonotopes of the first layer are exact
+                    refine(rows, known, layer, pair, starts, low, high, left_f, left_g, stop)
+                draw_lines(known, layer, n, left_f, left_g)
+            columns = activate(
+                f, d, n, columns, left_f, left_g, count if inputs else 0, shares, plan, known.ranges[layer], stop
+            )
             if columns < 0:
                 return -1, free
         if stop[0]:  # the loops of this layer were left
@@ -153,11 +184,13 @@ def disagreement(f, d, classes, margin, columns, free, shares, score, row):
 
 def _bounded(stamp):
     @compiled
-    def bounded(pair, lows, highs, limits, margin, columns, bounds, values, scores, stop):
+    def bounded(pair, lows, highs, limits, margin, hope, columns, bounds, values, scores, stop):
         """Bounds [B, C, 2] of f - g on boxes [B, d], what is missing for a proof [B], and scores [B, d] to split by.
 
         Without a margin (NaN) what is missing is the largest excess of a bound over its limit [C]; with one, it is
         the disagreement of the top classes. A box is proved where that is 0 or less. scores: empty to leave them out.
+        hope: times its limit that a bound may be for ranges to be refined. Refining costs as much as several boxes, and
+        a box that is far from a proof is better cut.
         stop: int8 [1] that another thread sets to 1 to end this soon; boxes not done by then have infinite bounds.
         """
         assert stamp >= 0
@@ -173,29 +206,45 @@ def _bounded(stamp):
         f, d = forms[odd], forms[2 + odd]
         inputs = lows.shape[1] if split else 0
         shares, plan = np.zeros((columns if split else 1, max(inputs, 1))), np.empty((widest, 8))
-        row = np.empty(wide)
+        row, depth = np.empty(wide), pair.widths.shape[0] - 1
+        known, rows = new_known(depth, widest), new_rows(widest)
+        starts = np.zeros((depth, 2), np.int64)
+        sum_rows(pair, known)
         for n in range(lows.shape[0]):
-            used, free = forms_on(pair, lows[n], highs[n], inputs, forms, shares, plan, stop)
-            # Not bounded at all: cut along the longest side, which needs nothing of the bound.
-            if used < 0:
-                bounds[n, :, 0], bounds[n, :, 1], values[n] = -np.inf, np.inf, np.inf
-                for j in range(scores.shape[1]):
-                    scores[n, j] = highs[n, j] - lows[n, j]
-                continue
-            worst, values[n] = 0, -np.inf
-            for i in range(outputs):
-                bounds[n, i, 0], bounds[n, i, 1] = range_of(d, i, used)
-                size = max(-bounds[n, i, 0], bounds[n, i, 1])
-                if not size < np.inf:
-                    bounds[n, i, 0], bounds[n, i, 1], size = -np.inf, np.inf, np.inf
-                if limits[i] < np.inf and size - limits[i] > values[n]:
-                    worst, values[n] = i, size - limits[i]
-            if split:
-                scores[n] = 0.0
-            if margin == margin:
-                values[n] = disagreement(f, d, outputs, margin, used, free, shares, scores[n], row)
-            elif split:
-                blame(1.0, d.z[worst], 0.0, d.z[worst], used, free, shares, scores[n])
+            bounds[n, :, 0], bounds[n, :, 1], values[n] = -np.inf, np.inf, np.inf
+            for attempt in range(2):
+                refined = attempt == 1
+                used, free = forms_on(
+                    pair, lows[n], highs[n], inputs, refined, forms, shares, plan, known, rows, starts, stop
+                )
+                if used < 0:
+                    if not refined:  # not bounded at all: cut along the longest side, which needs nothing of the bound
+                        for j in range(scores.shape[1]):
+                            scores[n, j] = highs[n, j] - lows[n, j]
+                    break
+                worst, excess, near = 0, -np.inf, True
+                for i in range(outputs):
+                    ends = bounds[n, i]
+                    least, most = range_of(d, i, used)
+                    ends[0], ends[1] = max(ends[0], least), min(ends[1], most)
+                    if refined and limits[i] < np.inf:
+                        refine_output(rows, known, i, pair, starts, lows[n], highs[n], ends)
+                    size = max(-ends[0], ends[1])
+                    if not size < np.inf:
+                        ends[0], ends[1], size = -np.inf, np.inf, np.inf
+                    if limits[i] < np.inf and size - limits[i] > excess:
+                        worst, excess = i, size - limits[i]
+                    if not size <= hope * limits[i]:
+                        near = False
+                if split:
+                    scores[n] = 0.0
+                if margin == margin:
+                    excess = disagreement(f, d, outputs, margin, used, free, shares, scores[n], row)
+                elif split:
+                    blame(1.0, d.z[worst], 0.0, d.z[worst], used, free, shares, scores[n])
+                values[n] = excess
+                if not (split and near and excess > 0 and margin != margin):
+                    break
 
     return bounded
 

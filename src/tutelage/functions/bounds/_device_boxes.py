@@ -1,6 +1,7 @@
 """The bounds of :mod:`._boxes` in torch, for a GPU: all boxes of a batch share the columns of their zonotopes.
 
-A generator that some box of the batch needs is a column for all of them, zero where it is not needed.
+Ranges are not refined here. A generator that some box of the batch needs is a column for all of them, zero where it is
+not needed.
 """
 
 import math

@@ -219,24 +219,37 @@ def share_inputs(shares, column, inputs, x, columns):
 
 
 @njit(**PART)
-def activate(f, d, n, columns, left_f, left_g, inputs, shares, plan, stop):
-    """sigma(f) and sigma(f) - sigma(g), in place: the number of columns afterwards, -1 on overflow or once stopped.
-
-    plan [n, 8]: scratch; shares [columns, inputs]: written for every new generator where inputs > 0.
-    """
-    # Two passes, since rows may only be overwritten once all ranges are known and columns are counted: the first
-    # decides on the form of every row and counts its new generators, the second writes them.
-    after = columns
+def ranges_on(f, d, n, columns, ranges, stop):
+    """Ranges [n, 6] of f, g and d; False on overflow or once stopped."""
     for i in range(n):
         if stop[0]:
-            return -1
+            return False
         lf, uf = range_of(f, i, columns)
         lg, ug = range_of_other(f, d, i, columns)
         ld, ud = range_of(d, i, columns)
         # Written with `not <`, so that NaN counts as an overflow: a comparison with NaN is false.
         if not (uf - lf < LARGEST and ug - lg < LARGEST and ud - ld < LARGEST):
+            return False
+        r = ranges[i]
+        r[0], r[1], r[2], r[3], r[4], r[5] = tightened(lf, uf, lg, ug, ld, ud)
+    return True
+
+
+@njit(**PART)
+def activate(f, d, n, columns, left_f, left_g, inputs, shares, plan, ranges, stop):
+    """sigma(f) and sigma(f) - sigma(g), in place: the number of columns afterwards, -1 once stopped.
+
+    ranges [n, 6]: of f, g and d; plan [n, 8]: scratch; shares [columns, inputs]: written for every new generator where
+    inputs > 0.
+    """
+    # Two passes, since rows may only be overwritten once columns are counted: the first decides on the form of every
+    # row and counts its new generators, the second writes them.
+    after = columns
+    for i in range(n):
+        if stop[0]:
             return -1
-        lf, uf, lg, ug, ld, ud = tightened(lf, uf, lg, ug, ld, ud)
+        r = ranges[i]
+        lf, uf, lg, ug, ld, ud = r[0], r[1], r[2], r[3], r[4], r[5]
         sf, hf = line(lf, uf, left_f)
         sg, hg = line(lg, ug, left_g)
         hf, hg = 0.5 * hf, 0.5 * hg  # sigma(u) is s u + h +- h

@@ -34,6 +34,8 @@ _ON_DEVICE = 4096  # boxes in a batch on a GPU
 _BATCH = 1.0  # seconds that a batch may take, by those before it
 _OPEN = 4_000_000  # boxes that may wait: some hundred bytes each
 _FLOOR = 2.0  # times the rounding in a bound that it need not be brought below
+# Refining costs two to four boxes, and makes a bound three to ten times as small; a cut costs one, and halves it.
+_HOPE = 8.0  # times its limit that a bound may be for ranges to be refined; it trades time per box for boxes
 
 
 _ROOM = 1024
@@ -126,7 +128,7 @@ class Bounder:
         self.margin = np.nan if question.margin is None else float(question.margin)
         threads = positive(threads, "threads") if threads else usable_cores()
         self.threads = max(1, min(threads, memory_for_forms() // bytes_of_forms(pair, free)))
-        self.split = free <= MOST_INPUTS
+        self.split, self.hope = free <= MOST_INPUTS, _HOPE
         self._device = None
         if device != "cpu" and self.split:
             self._device = DeviceBounds(pair, self.limits, self.margin, device)
@@ -145,8 +147,8 @@ class Bounder:
 
         def part(rows: slice) -> None:
             bounded(
-                self.pair, low[rows], high[rows], self.limits, self.margin, self.columns, both[rows], values[rows],
-                scores[rows], stop,
+                self.pair, low[rows], high[rows], self.limits, self.margin, self.hope, self.columns, both[rows],
+                values[rows], scores[rows], stop,
             )  # fmt: skip
 
         parts = min(self.threads, count)

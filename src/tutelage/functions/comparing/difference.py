@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -32,10 +33,12 @@ from tutelage.networks import Network, SparseNetwork
 from tutelage.networks.activations import find
 from tutelage.networks.adapting import adapted
 from tutelage.networks.graphs.sparse import stored_precision
+from tutelage.threads import small_operations
 
 Read = tuple[Network | SparseNetwork, Network | SparseNetwork]
 _FOLLOW = 1.05  # times the largest difference found that a bound without a limit is brought down to
 _SEARCH = 0.3  # of the time of a question about networks with sparse layers
+_SMALL = 100_000  # weights of networks whose products are too short for several threads
 _LEAST = 1e-12  # a difference that is not worth bounding any closer
 
 
@@ -293,9 +296,12 @@ def _answer(
             decided = decide_curved(hunt, deadline, search, keep, on_progress)
             held_against(decided[0], *hunt.gap(hunt.at))
         else:
-            decided = decide(
-                pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress, search=search
-            )
+            # Products of a few points with a small network end before a team of threads has started.
+            with small_operations() if hunt.weights < _SMALL else nullcontext():
+                decided = decide(
+                    pair, hunt, deadline, threads=threads, device=device, keep=keep, on_progress=on_progress,
+                    search=search,
+                )  # fmt: skip
         answer = _in_words(hunt, words, *decided, late=deadline.passed)
     return answer.completed(*read, begun)
 
