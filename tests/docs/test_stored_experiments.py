@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from scipy.stats import t
 
 from tutelage.exits.studies._protocol import DISTILLED, EXIT_WISE, THREE, accuracies
 from tutelage.exits.studies.teachers import ALL_LATER
@@ -56,7 +57,8 @@ def _numbers(value):
 
 
 def _cell(values, digits=1):
-    return f"{values.mean():.{digits}f} ± {1.96 * _stderr(values):.{digits}f}"
+    """Mean and half the 95 % interval of the mean by Student's t, as verdicts have it."""
+    return f"{values.mean():.{digits}f} ± {t.ppf(0.975, len(values) - 1) * _stderr(values):.{digits}f}"
 
 
 def _gain(values):
