@@ -2,8 +2,11 @@
 experiment.
 """
 
+import numpy as np
+import pytest
 import torch
 
+from tutelage import TutelageError
 from tutelage.lab import TeacherStudent, build
 
 
@@ -24,3 +27,15 @@ def test_precision_is_the_experiments(values):
     for precision in ("float32", "float64"):
         teacher, students, inputs = build(TeacherStudent(**values(precision=precision)))
         assert {teacher.dtype, students.dtype, inputs.train.dtype} == {getattr(torch, precision)}
+
+
+def test_labels_of_a_file_beside_a_teacher_that_gives_others_are_an_error(values, tmp_path):
+    teacher, _, inputs = build(TeacherStudent(**values()))
+    points = {"x": inputs.train[0].numpy(), "y": np.zeros((inputs.train.shape[1], teacher.outputs))}
+    np.savez(tmp_path / "points.npz", **points)
+    given = {"kind": "file", "path": tmp_path / "points.npz", "train": 5, "evaluate": 5}
+    settings = values() | {"inputs": given}
+    with pytest.raises(TutelageError, match="hold labels, and the teacher of the kind 'levels' gives others"):
+        build(TeacherStudent(**settings))
+    np.savez(tmp_path / "points.npz", x=points["x"])
+    assert build(TeacherStudent(**settings))[2].train_labels is None

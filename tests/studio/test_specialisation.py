@@ -1,10 +1,13 @@
 """The scene of trained students shows the numbers that `tutelage run` computes."""
 
+import re
+
 import numpy as np
 import pytest
 
 import tutelage as tt
 from tutelage.lab.teacher_student import from_yaml
+from tutelage.measures import RECOVERED
 from tutelage.studio.course import Course
 from tutelage.studio.frames import decode
 from tutelage.studio.scenes.scene import SCENES, find
@@ -130,3 +133,25 @@ def test_every_preset_of_every_scene_starts_and_says_what_to_look_at():
             course = Course(name, preset.settings)
             assert course.forward()
             assert len(course.frame()) > 100
+
+
+def test_the_story_says_stuck_where_a_unit_has_stood_still():
+    """As `explain` does: by the rise of the best correlation since a stored state a tenth of the steps back."""
+    course = Course("specialisation", SMALL | {"steps": 4000, "width_factor": 1})
+    course.seek(course.ticks)
+    reasons = set()
+    best = course.state.measured["best_correlation"]
+    for member, unit in np.argwhere(best <= RECOVERED).tolist():
+        found = course.moment().answer({"about": "unit", "member": member, "unit": 0, "teacher": unit})
+        why = re.search(r"is not recovered\. ([A-Z][a-z ]+):.*?([+-]\d\.\d+) since", found["sentences"][-1])
+        reason, rise = why.groups()
+        reasons.add(reason)
+        if reason in ("Stuck", "Not yet reached"):
+            assert (float(rise) < 0.0015) if reason == "Stuck" else (float(rise) >= 0.0005)
+    assert "Stuck" in reasons
+
+
+def test_nothing_is_called_stuck_at_the_start():
+    course = Course("specialisation", SMALL)
+    found = course.moment().answer({"about": "unit", "member": 0, "unit": 0, "teacher": 0})
+    assert "Stuck" not in found["sentences"][-1]

@@ -7,6 +7,7 @@ from typing import cast
 import torch
 
 from tutelage import draws
+from tutelage.errors import TutelageError
 from tutelage.lab.teacher_student import TeacherStudent
 from tutelage.networks import Network
 from tutelage.training.inputs import Distribution, Inputs
@@ -48,6 +49,12 @@ def build(experiment: TeacherStudent, device: torch.device | str = "cpu") -> tup
         teacher = cast(Network, built)  # a black box serves wherever outputs alone are needed
         students = experiment.student.build(teacher, experiment.seeds)
         inputs = _inputs(experiment, teacher)
+        if inputs.train_labels is not None and isinstance(teacher, Network):
+            raise TutelageError(
+                f"the inputs of the kind '{experiment.inputs.kind}' hold labels, and the teacher of the kind "
+                f"'{experiment.teacher.kind}' gives others: set the teacher to {{kind: none, inputs: "
+                f"{teacher.inputs}, outputs: {inputs.train_labels.shape[2]}}}, or leave the labels out of the file"
+            )
         if teacher.device.type == "cuda":
             torch.cuda.current_stream().synchronize()  # what is kept here may be read on another stream
     return teacher, students, inputs

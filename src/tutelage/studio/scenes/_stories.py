@@ -10,6 +10,7 @@ from tutelage.errors import TutelageError
 from tutelage.measures import RECOVERED
 from tutelage.measures.diagnosis import diagnose
 from tutelage.measures.registry import find
+from tutelage.measures.report import Report
 from tutelage.measures.snapshot import Snapshot
 from tutelage.measures.unit_classes import CLASSES
 from tutelage.studio.scenes._students import StudentsSettings, StudentsState
@@ -17,6 +18,9 @@ from tutelage.training.inputs import Inputs
 
 THEOREMS = ("alignment", "noisy-recovery", "pruning")
 """Theorems that are checked on the student of a unit."""
+_BACK = 0.1
+"""Share of the steps so far over which a unit has to stand still to be called stuck, as `explain` does between two
+recorded steps."""
 _POINTS = 500  # of the training points, that a theorem looks at here
 _WORK = 4_000_000  # units times points times inputs up to which theorems are checked
 
@@ -45,7 +49,7 @@ def story(settings: StudentsSettings, moment: Any, question: dict[str, Any]) -> 
     times, path = _alignment(moment, settings, member, unit)
     return {
         "title": f"Unit {unit} of student {member} (seed {settings.seed + member})",
-        "sentences": _sentences(moment.state, settings, member, unit, now, teacher),
+        "sentences": _sentences(moment, settings, member, unit, now, teacher),
         "alignment": {"times": times, "values": path},
         "theorems": _theorems(moment.state, settings, member),
         "member": member,
@@ -80,8 +84,9 @@ def _measured(state: StudentsState, member: int, unit: int) -> dict[str, Any]:
 
 
 def _sentences(
-    state: StudentsState, settings: StudentsSettings, member: int, unit: int, now: dict[str, Any], teacher: Any
+    moment: Any, settings: StudentsSettings, member: int, unit: int, now: dict[str, Any], teacher: Any
 ) -> list[str]:
+    state: StudentsState = moment.state
     what = WORDS[now["class"]].format(teacher=now["teacher"])
     lines = [
         f"Unit {unit} {what}: correlation {now['correlation']:.3f}, fan-out {now['fan_out']:.3g}.",
@@ -90,14 +95,22 @@ def _sentences(
     best = state.measured["best_correlation"][member, wanted]
     if best > RECOVERED:
         return [*lines, f"Teacher unit {wanted} is recovered (best correlation {best:.3f})."]
-    why = next((str(diagnosis) for diagnosis in _diagnoses(state, member) if diagnosis.unit == wanted), "")
+    why = next((str(diagnosis) for diagnosis in _diagnoses(moment, settings, member) if diagnosis.unit == wanted), "")
     return [*lines, f"Teacher unit {wanted} is not recovered. {why[:1].upper()}{why[1:]}."]
 
 
-def _diagnoses(state: StudentsState, member: int) -> list[Any]:
+def _diagnoses(moment: Any, settings: StudentsSettings, member: int) -> list[Any]:
+    """Why units of the teacher are not recovered; stuck since the last stored state that is some way back."""
+    state: StudentsState = moment.state
     chosen, world = slice(member, member + 1), state.world
     inputs = Inputs(world.inputs.train[chosen], world.inputs.evaluate[chosen], world.inputs.seeds[chosen])
-    return diagnose(world.teacher[chosen], state.students[chosen], inputs)
+    step = settings.step(moment.tick)
+    before = [past for tick, past in moment.past if settings.step(tick) <= (1 - _BACK) * step]
+    history = None
+    if before and step:
+        courses = [np.nan_to_num(past.correlation(member)).max(1)[None] for past in (before[-1], state)]
+        history = Report((0, step), {"best_correlation": np.stack(courses)})
+    return diagnose(world.teacher[chosen], state.students[chosen], inputs, history)
 
 
 def _alignment(
