@@ -36,7 +36,7 @@ def test_the_numbers_are_those_of_the_compiled_bounds(small, margin):
     high = low + rng.random((40, 3)) * 10.0 ** rng.integers(-3, 1, size=(40, 1))
     limits = torch.zeros(3, dtype=torch.float64) if margin is None else torch.full((3,), torch.inf, dtype=torch.float64)
     bounder = Bounder(joined(first, second), Question(limits, margin), 3, threads=1)
-    bounder.hope = 0.0  # ranges are refined on a CPU alone
+    bounder.hope = (0.0, 0.0)  # ranges are refined on a CPU alone
     compiled = bounder(low, high)
     device = DeviceBounds(joined(first, second), limits.numpy(), np.nan if margin is None else margin, "cpu")(low, high)
     assert device[0] == pytest.approx(compiled[0], rel=1e-9)

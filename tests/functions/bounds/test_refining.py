@@ -16,7 +16,7 @@ from tutelage.functions.rounding import exact_outputs
 def bounder(first, second, free, *, refined=True, margin=None):
     question = Question(torch.full((first.outputs,), 1e-200, dtype=torch.float64), margin)
     made = Bounder(joined(first, second), question, free, threads=1)
-    made.hope = 1e300 if refined else 0.0
+    made.hope = (1e300, np.inf) if refined else (0.0, 0.0)
     return made
 
 

@@ -7,6 +7,7 @@ from tutelage.compiling import OPTIONS, PART, compiled, stamp_of
 from tutelage.functions import relaxations, rounding
 from tutelage.functions.bounds import _refining, _zonotopes
 from tutelage.functions.bounds._refining import (
+    count_bends,
     draw_lines,
     new_known,
     new_rows,
@@ -189,8 +190,7 @@ def _bounded(stamp):
 
         Without a margin (NaN) what is missing is the largest excess of a bound over its limit [C]; with one, it is
         the disagreement of the top classes. A box is proved where that is 0 or less. scores: empty to leave them out.
-        hope: times its limit that a bound may be for ranges to be refined. Refining costs as much as several boxes, and
-        a box that is far from a proof is better cut.
+        hope: times its limit that a bound may be, and how many units may bend, for ranges to be refined.
         stop: int8 [1] that another thread sets to 1 to end this soon; boxes not done by then have infinite bounds.
         """
         assert stamp >= 0
@@ -234,7 +234,7 @@ def _bounded(stamp):
                         ends[0], ends[1], size = -np.inf, np.inf, np.inf
                     if limits[i] < np.inf and size - limits[i] > excess:
                         worst, excess = i, size - limits[i]
-                    if not size <= hope * limits[i]:
+                    if not size <= hope[0] * limits[i]:
                         near = False
                 if split:
                     scores[n] = 0.0
@@ -244,6 +244,8 @@ def _bounded(stamp):
                     blame(1.0, d.z[worst], 0.0, d.z[worst], used, free, shares, scores[n])
                 values[n] = excess
                 if not (split and near and excess > 0 and margin != margin):
+                    break
+                if not refined and count_bends(known, pair) > hope[1]:
                     break
 
     return bounded

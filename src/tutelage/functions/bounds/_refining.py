@@ -304,6 +304,16 @@ def agreed(r):
 
 
 @njit(**PART)
+def count_bends(known, pair):
+    """How many units above the first layer may bend, by the ranges of a zonotope."""
+    count = 0
+    for layer in range(1, pair.widths.shape[0] - 2):
+        for i in range(pair.widths[layer + 1]):
+            count += not straight(known.ranges[layer, i], pair.left_f[layer], pair.left_g[layer])
+    return count
+
+
+@njit(**PART)
 def refine(rows, known, layer, pair, starts, low, high, left_f, left_g, stop):
     """Ranges of the units of a layer that may bend, made smaller; those of all units are known before."""
     value, error, most = np.zeros(2), np.zeros(2), np.zeros(2)

@@ -34,8 +34,10 @@ _ON_DEVICE = 4096  # boxes in a batch on a GPU
 _BATCH = 1.0  # seconds that a batch may take, by those before it
 _OPEN = 4_000_000  # boxes that may wait: some hundred bytes each
 _FLOOR = 2.0  # times the rounding in a bound that it need not be brought below
-# Refining costs two to four boxes, and makes a bound three to ten times as small; a cut costs one, and halves it.
-_HOPE = 8.0  # times its limit that a bound may be for ranges to be refined; it trades time per box for boxes
+# Refining a range of each unit that may bend makes a bound three to ten times as small where these are few; a cut
+# halves it. Its cost grows with their number, and where that is large no unit alone holds much of the bound.
+_HOPE = 8.0  # times its limit that a bound may be for ranges to be refined
+_BENDS = 48.0  # units above the first layer that may bend for ranges to be refined; both trade time per box for boxes
 
 
 _ROOM = 1024
@@ -128,7 +130,7 @@ class Bounder:
         self.margin = np.nan if question.margin is None else float(question.margin)
         threads = positive(threads, "threads") if threads else usable_cores()
         self.threads = max(1, min(threads, memory_for_forms() // bytes_of_forms(pair, free)))
-        self.split, self.hope = free <= MOST_INPUTS, _HOPE
+        self.split, self.hope = free <= MOST_INPUTS, (_HOPE, _BENDS)
         self._device = None
         if device != "cpu" and self.split:
             self._device = DeviceBounds(pair, self.limits, self.margin, device)
