@@ -45,6 +45,8 @@ LEARNT = 1e-4
 NEAR = 0.1
 """Of the length of the teacher's weights."""
 BOX = (-1.0, 1.0)
+LEAST = 1e-16
+"""What is smaller is drawn here: it is rounding."""
 
 
 @study(
@@ -261,14 +263,15 @@ def draw(found: ByTeachers) -> Figure:
     for panel, widths, title in zip(panels[1:], (STEADY, GROWING), ("widths do not grow", "widths grow"), strict=True):
         chosen = [key for key in found.losses if key[1] in widths]
         for key, colour in zip(chosen, PALETTE, strict=False):
-            loss, distance = found.losses[key][:, 1], found.distances[key][:, 1]
+            loss, distance = (np.maximum(of[key][:, 1], LEAST) for of in (found.losses, found.distances))
             panel.loglog(loss, distance, ".", color=colour, ms=3, alpha=0.6, label=_label(key))
         panel.axvline(LEARNT, color="#888888", lw=0.8, ls=":")
         panel.axhline(NEAR, color="#888888", lw=0.8, ls="--")
         panel.set(xlabel="loss over the teacher's variance", title=f"trained students, {title}")
-        panel.legend(loc="lower right", fontsize=6.5)
-    for panel in panels:
-        panel.set_ylim(1e-6, 5)
+        panel.legend(loc="lower right" if widths == GROWING else "center", fontsize=6.5)
+    panels[0].set_ylim(1e-2, 5)
+    for panel in panels[1:]:
+        panel.set_ylim(LEAST / 3, 10)
     return figure
 
 
