@@ -1,5 +1,6 @@
 """The five works are cited alike in code and in CITATION.cff."""
 
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,9 @@ def test_the_library_is_cited_with_commit_and_address_where_they_are_known(monke
     assert "  note = {commit 0.2.0-3-g0123abc}," in entry
     assert "  url = {https://code.example/tutelage}," in entry
     assert entry.count("{") == entry.count("}")
+
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(papers, "metadata", missing)
+    assert "url" not in library_bibtex()

@@ -1,7 +1,7 @@
 """The works whose figures and theorems are reproduced, with what is needed to cite them."""
 
 from dataclasses import dataclass
-from importlib.metadata import metadata
+from importlib.metadata import PackageNotFoundError, metadata
 
 from tutelage import __version__
 from tutelage.errors import unknown
@@ -197,8 +197,12 @@ def library_bibtex() -> str:
 
 
 def _address() -> str:
-    """Address of the repository that the installed package names, empty where it names none."""
-    urls = (line.partition(", ") for line in metadata("tutelage").get_all("Project-URL") or ())
+    """Address of the repository that the installed package names, empty where it names none or is not installed."""
+    try:
+        named = metadata("tutelage").get_all("Project-URL") or ()
+    except PackageNotFoundError:
+        return ""
+    urls = (line.partition(", ") for line in named)
     return next((url for name, _, url in urls if name.lower() in ("repository", "source")), "")
 
 

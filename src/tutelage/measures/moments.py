@@ -114,7 +114,8 @@ def _scan(
 def _reach(points: Tensor) -> Tensor:
     """The largest value of every input, float64 [S, d], or [1, d] where all members share their points."""
     used = points[:1] if points.stride(0) == 0 else points
-    return torch.linalg.vector_norm(used, torch.inf, dim=1, dtype=torch.float64)
+    # The norm of order infinity is the same number, but ten times as slow along an axis that is not the last.
+    return torch.maximum(used.amax(1), -used.amin(1)).double()
 
 
 def _to_unity(network: Network, reach: Tensor) -> Network:

@@ -16,6 +16,7 @@ per segment and unit.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 
 import torch
 from torch import Tensor
@@ -193,6 +194,8 @@ def _distances_there(view: Look, m: int) -> Tensor:
 def _advice(found: Finding) -> str:
     """What to do about a gradient that is too large, from the findings under options that let it count as zero."""
     tolerance, alignment = (found.settings[name] for name in ("tolerance", "alignment"))
+    if not isfinite(tolerance):
+        return "train longer: the gradient is not finite, and no tolerance lets it count as zero"
     pair = f"tolerance={tolerance:g} and alignment={alignment:g}"
     counts = Counter(found.verdicts)
     if counts["holds"] or counts["fails"]:
