@@ -13,6 +13,7 @@ from tutelage.exits.studies.temperature import METHODS as TEMPERATURES
 from tutelage.exits.studies.temperature import STAYING, _traces
 from tutelage.lab import Results, Store
 from tutelage.lab.archive import import_results
+from tutelage.studies.intervals import half_width
 from tutelage.studies.reproduce import reproduce
 from tutelage.studies.study import find
 
@@ -56,7 +57,7 @@ def _numbers(value):
 
 
 def _cell(values, digits=1):
-    return f"{values.mean():.{digits}f} ± {1.96 * _stderr(values):.{digits}f}"
+    return f"{values.mean():.{digits}f} ± {float(half_width(values)):.{digits}f}"
 
 
 def _gain(values):
