@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from scipy.stats import t
 
 from tutelage.exits.studies._protocol import DISTILLED, EXIT_WISE, THREE, accuracies
 from tutelage.exits.studies.teachers import ALL_LATER
@@ -13,7 +14,6 @@ from tutelage.exits.studies.temperature import METHODS as TEMPERATURES
 from tutelage.exits.studies.temperature import STAYING, _traces
 from tutelage.lab import Results, Store
 from tutelage.lab.archive import import_results
-from tutelage.studies.intervals import half_width
 from tutelage.studies.reproduce import reproduce
 from tutelage.studies.study import find
 
@@ -57,7 +57,8 @@ def _numbers(value):
 
 
 def _cell(values, digits=1):
-    return f"{values.mean():.{digits}f} ± {float(half_width(values)):.{digits}f}"
+    """Mean and half the 95 % interval of the mean by Student's t, as verdicts have it."""
+    return f"{values.mean():.{digits}f} ± {t.ppf(0.975, len(values) - 1) * _stderr(values):.{digits}f}"
 
 
 def _gain(values):
