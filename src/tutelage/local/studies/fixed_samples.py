@@ -155,6 +155,8 @@ def draw(result: BySet) -> Figure:
         noisy.loglog(result.noisy, values, "o", color=colour, ms=3, alpha=0.4)
         noisy.loglog(result.noisy, np.exp(np.log(values).mean(1)), "-", color=colour, label=f"noise {noise:g}")
     noisy.set(xlabel="samples", ylabel="$L$ at the end", title="noisy labels")
+    noisy.set_xticks(result.noisy, [f"{n:,}" for n in result.noisy])
+    noisy.minorticks_off()
     noisy.legend(loc="upper right")
     size = next(n for n, _, law in result.losses if law == LAWS[0])
     for law, colour in zip(("gaussian", *LAWS), PALETTE, strict=False):
