@@ -33,12 +33,14 @@ def folder(tmp_path, monkeypatch):
     np.savez(tmp_path / "points.npz", x=draw.standard_normal((70, 10)), y=draw.standard_normal((70, 3)))
     rule = next(block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S) if "@rule" in block)
     (tmp_path / "own.py").write_text(rule.partition("\n\n\nseeds")[0])
-    known = dict(PLUGINS)
+    known, before = dict(PLUGINS), RULES.pop("heavy_ball", None)  # another test may have run the page in this process
     load_plugin(tmp_path / "own.py")
     yield tmp_path
     for digest in set(PLUGINS) - set(known):
         PLUGINS.pop(digest)
     RULES.pop("heavy_ball", None)
+    if before is not None:
+        RULES["heavy_ball"] = before
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import json
 import secrets
 import shutil
 import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import distributions
@@ -160,7 +159,9 @@ def _verified(file: Path) -> tuple[dict[str, bytes], str, str]:
             parts = _parts(file, archive)
     except OSError as error:
         raise TutelageError(f"{file} cannot be read ({error.strerror or error})") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, NotImplementedError) as error:
+    except (TutelageError, MemoryError):
+        raise
+    except Exception as error:  # what a damaged archive may hold is various, and so is what its reader raises
         raise TutelageError(f"{file} is not a complete archive ({one_line(str(error))}): pack it again") from None
     try:
         contents = json.loads(parts.pop(_CONTENTS))
