@@ -12,7 +12,7 @@ from tutelage.functions.comparing.difference import difference_bound, top_class_
 from tutelage.functions.comparing.equivalence import same_function
 from tutelage.functions.rounding import exact_outputs
 from tutelage.networks import SparseNetwork, to_network, to_sparse_network
-from tutelage.networks.graphs.merging import _activated, _Reach
+from tutelage.networks.graphs.merging import Extent, _activated
 from tutelage.networks.graphs.sparse import MergedNetwork, reading_error, stored_precision
 
 WIDTH = 3
@@ -308,7 +308,7 @@ def test_a_merged_network_with_other_arrays_stands_for_itself():
 @pytest.mark.parametrize("slope", [-1.0, -0.25, 0.0, 0.01, 0.25, 1.0])
 def test_the_range_of_a_unit_is_that_of_its_activation(slope):
     low, high = np.sort(np.random.default_rng(0).uniform(-3, 3, (2, 400)), axis=0)
-    reach = _activated(np.full(400, slope), _Reach(low, high, np.maximum(-low, high), np.zeros(400), 0.0))
+    reach = _activated(np.full(400, slope), Extent(low, high, np.maximum(-low, high), np.zeros(400), 0.0))
     points = np.vstack([np.linspace(low, high, 21), np.clip(0.0, low, high)])
     values = np.where(points > 0, points, slope * points)
     np.testing.assert_allclose(reach.low, values.min(0), rtol=0, atol=1e-12)

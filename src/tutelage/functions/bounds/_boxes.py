@@ -183,6 +183,27 @@ def disagreement(f, d, classes, margin, columns, free, shares, score, row):
     return worst if worst == worst else np.inf
 
 
+@njit(**PART)
+def outputs_on(d, columns, refined, limits, hope, bounds, pair, known, rows, starts, low, high):
+    """Bounds [C, 2] of the outputs of f - g made smaller; the output with the largest excess over its limit, that
+    excess, and whether no bound is more than ``hope`` times its limit."""
+    worst, excess, near = 0, -np.inf, True
+    for i in range(bounds.shape[0]):
+        ends = bounds[i]
+        least, most = range_of(d, i, columns)
+        ends[0], ends[1] = max(ends[0], least), min(ends[1], most)
+        if refined and limits[i] < np.inf:
+            refine_output(rows, known, i, pair, starts, low, high, ends)
+        size = max(-ends[0], ends[1])
+        if not size < np.inf:
+            ends[0], ends[1], size = -np.inf, np.inf, np.inf
+        if limits[i] < np.inf and size - limits[i] > excess:
+            worst, excess = i, size - limits[i]
+        if not size <= hope * limits[i]:
+            near = False
+    return worst, excess, near
+
+
 def _bounded(stamp):
     @compiled
     def bounded(pair, lows, highs, limits, margin, hope, columns, bounds, values, scores, stop):
@@ -222,20 +243,9 @@ def _bounded(stamp):
                         for j in range(scores.shape[1]):
                             scores[n, j] = highs[n, j] - lows[n, j]
                     break
-                worst, excess, near = 0, -np.inf, True
-                for i in range(outputs):
-                    ends = bounds[n, i]
-                    least, most = range_of(d, i, used)
-                    ends[0], ends[1] = max(ends[0], least), min(ends[1], most)
-                    if refined and limits[i] < np.inf:
-                        refine_output(rows, known, i, pair, starts, lows[n], highs[n], ends)
-                    size = max(-ends[0], ends[1])
-                    if not size < np.inf:
-                        ends[0], ends[1], size = -np.inf, np.inf, np.inf
-                    if limits[i] < np.inf and size - limits[i] > excess:
-                        worst, excess = i, size - limits[i]
-                    if not size <= hope[0] * limits[i]:
-                        near = False
+                worst, excess, near = outputs_on(
+                    d, used, refined, limits, hope[0], bounds[n], pair, known, rows, starts, lows[n], highs[n]
+                )
                 if split:
                     scores[n] = 0.0
                 if margin == margin:

@@ -25,7 +25,7 @@ LF, UF, LG, UG, LD, UD = range(6)
 _ROOM = 1 + 16 * EPS
 
 
-class Known(NamedTuple):
+class KnownLayers(NamedTuple):
     """What is known about every layer of both networks on a box.
 
     ranges [layers, units, 6]: of f, g and d. lines [layers, 9, units]: slope and offset above s, slope below it, then
@@ -44,7 +44,7 @@ class Known(NamedTuple):
     sums: np.ndarray
 
 
-class Rows(NamedTuple):
+class RowPair(NamedTuple):
     """Coefficients of two rows, [2, units] each: p, q of f and d, then s, a of the layer below; active: scratch."""
 
     p: np.ndarray
@@ -56,7 +56,7 @@ class Rows(NamedTuple):
 
 @njit(**PART)
 def new_known(layers, units):
-    return Known(
+    return KnownLayers(
         np.zeros((layers, units, 6)),
         np.zeros((layers, 9, units)),
         np.zeros((layers, 2, units)),
@@ -69,7 +69,7 @@ def new_known(layers, units):
 
 @njit(**PART)
 def new_rows(units):
-    return Rows(
+    return RowPair(
         np.zeros((2, units)),
         np.zeros((2, units)),
         np.zeros((2, units)),

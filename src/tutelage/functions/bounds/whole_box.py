@@ -23,6 +23,8 @@ from tutelage.functions.layers.pairs import LayerPair
 from tutelage.functions.layers.sparse import SparsePair, joined
 from tutelage.functions.relaxations import Ends
 from tutelage.functions.search.sparse import SparseHunt
+from tutelage.networks import SparseNetwork
+from tutelage.networks.graphs.unclipping import unclipped
 
 _CHUNK = 2_000_000  # entries of the coefficients that are substituted at a time
 _SHARE = 0.85  # of the time for the ranges of hidden units
@@ -135,11 +137,8 @@ def decide_sparse(
         return bool((f < question.margin).all() and (g < 0).all())
 
     best: list[Tensor] = []
-    layers = joined(*pair)
-    rooms = [n.error(hunt.low, hunt.high).numpy() for n in pair]
-    top_layer = layers[-1]
-    layers[-1] = replace(top_layer, slack_f=top_layer.slack_f + rooms[0], slack_g=top_layer.slack_g + rooms[1])
     low, high = hunt.low.numpy(), hunt.high.numpy()
+    layers = _closest(pair, hunt, low, high)
     few = int((high > low).sum()) <= MOST_INPUTS
     whole = Deadline(0.0) if few else deadline
     box = bounded(layers, low, high, whole, proved)
@@ -149,6 +148,27 @@ def decide_sparse(
         done, divided_bounds, parts = _divided(layers, hunt, box, at_most, deadline, on_progress)
         at_most = torch.minimum(at_most, divided_bounds)
     return at_most, done, parts
+
+
+def _closest(pair: SparsePair, hunt: SparseHunt, low: np.ndarray, high: np.ndarray) -> list[LayerPair]:
+    """The layers of both networks, quantised ones without clips that the box hardly reaches if that is closer."""
+    pairs = [pair]
+    if any(network.quantised for network in pair):
+        graphs = [unclipped(network.graph, low, high) for network in pair]
+        new = [n if g is None else SparseNetwork.of(g, n.dtype) for n, g in zip(pair, graphs, strict=True)]
+        pairs.append((new[0], new[1]))
+    made, most = [], []
+    for networks in pairs:
+        layers = joined(*networks)
+        rooms = [n.error(hunt.low, hunt.high).numpy() for n in networks]
+        top = layers[-1]
+        layers[-1] = replace(top, slack_f=top.slack_f + rooms[0], slack_g=top.slack_g + rooms[1])
+        made.append(layers)
+        if len(pairs) > 1:
+            box = BoxBounds(layers, low, high)
+            box.work(None)
+            most.append(box.differences().max())
+    return made[int(np.argmin(most))] if most else made[0]
 
 
 def _divided(

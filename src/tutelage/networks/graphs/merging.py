@@ -18,7 +18,7 @@ _ROOM = 1 + 2.0**-20  # for the rounding of the bounds themselves: of sums of up
 
 
 @dataclass(frozen=True, eq=False)
-class _Reach:
+class Extent:
     """What is known of a value on a box: its ends, the largest sum of absolute products that it is made of from the
     units below, how far it is off because of these units, and the operations from them. All arrays are [size]."""
 
@@ -43,10 +43,10 @@ def merging_error(graph: Value, low: np.ndarray, high: np.ndarray) -> np.ndarray
     """
     order = in_order(graph)
     last = {id(source): number for number, value in enumerate(order) for source, _ in value.terms}
-    known: dict[int, _Reach] = {}
+    known: dict[int, Extent] = {}
     with np.errstate(over="ignore", invalid="ignore"):
         for number, value in enumerate(order):
-            known[id(value)] = _reach(value, known, low, high)
+            known[id(value)] = reach(value, known, low, high)
             for source, _ in value.terms:
                 if last[id(source)] == number:
                     known.pop(id(source), None)
@@ -54,15 +54,15 @@ def merging_error(graph: Value, low: np.ndarray, high: np.ndarray) -> np.ndarray
     return np.where(np.isfinite(error), error, np.inf)
 
 
-def _reach(value: Value, known: dict[int, _Reach], low: np.ndarray, high: np.ndarray) -> _Reach:
+def reach(value: Value, known: dict[int, Extent], low: np.ndarray, high: np.ndarray) -> Extent:
     if not value.terms:
-        return _Reach(low, high, np.maximum(np.abs(low), np.abs(high)), np.zeros(len(low)), 0.0)
+        return Extent(low, high, np.maximum(np.abs(low), np.abs(high)), np.zeros(len(low)), 0.0)
     if value.left is not None:
         return _activated(value.left, known[id(value.terms[0][0])])
     return _combined(value, known)
 
 
-def _activated(left: np.ndarray, below: _Reach) -> _Reach:
+def _activated(left: np.ndarray, below: Extent) -> Extent:
     """A unit: the features that layers above are expressed in, so that operations are counted anew."""
     ends = [np.where(end > 0, end, left * end) for end in (below.low, below.high)]
     kink = (below.low < 0) & (below.high > 0)
@@ -71,10 +71,10 @@ def _activated(left: np.ndarray, below: _Reach) -> _Reach:
     off = np.maximum(1.0, np.abs(left)) * below.error
     size = (np.maximum(np.abs(low), np.abs(high)) + off) * _ROOM
     # A feature with a slope below 0 may be two units, whose weights have that slope as a factor
-    return _Reach(low, high, size, off, 0.0 if _two_powers(left) else 1.0)
+    return Extent(low, high, size, off, 0.0 if _two_powers(left) else 1.0)
 
 
-def _combined(value: Value, known: dict[int, _Reach]) -> _Reach:
+def _combined(value: Value, known: dict[int, Extent]) -> Extent:
     shift = np.zeros(value.size) if value.shift is None else value.shift
     centre, radius, size, off, operations = shift, np.zeros(value.size), np.abs(shift), np.zeros(value.size), 0.0
     for source, by in value.terms:
@@ -92,7 +92,7 @@ def _combined(value: Value, known: dict[int, _Reach]) -> _Reach:
     radius = radius * _ROOM + operations * EPS * size
     if value.step is not None:
         radius, size = radius + value.step, size + value.step
-    return _Reach(centre - radius, centre + radius, size * _ROOM, off * _ROOM, operations)
+    return Extent(centre - radius, centre + radius, size * _ROOM, off * _ROOM, operations)
 
 
 def _two_powers(left: np.ndarray) -> bool:
