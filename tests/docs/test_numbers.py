@@ -52,3 +52,26 @@ def test_the_page_of_the_studio_says_how_many_pages_a_server_bears():
 def test_the_page_of_the_studio_says_the_limit_of_a_server():
     server = pytest.importorskip("tutelage.studio.server", reason="needs the extra 'studio'")
     assert f"takes {server._CONNECTIONS} pages at once" in (ROOT / "docs/studio.md").read_text()
+
+
+def test_the_page_on_comparing_has_the_times_of_other_tools():
+    stored = json.loads((ROOT / "docs/results/speed/peers-cpu.json").read_text())
+    page = (ROOT / "docs/compare.md").read_text()
+    assert "dirty" not in stored["provenance"]["commit"]
+    rows = {(r["part"], r["question"], r["tool"]): r for r in stored["rows"]}
+    for (part, _, tool), row in rows.items():
+        if part == "train":
+            assert f"{row['microseconds']:.2g} µs with" in page
+            continue
+        seconds = f"{row['seconds']:.{2 if row['seconds'] < 0.1 or row['seconds'] > 1 else 1}g}"
+        said = {
+            "regions": f"{row.get('regions', 0):,}",
+            "match": f"barrier {row.get('barrier', 0):.3g}",
+            "prune": f"accuracy {100 * row.get('accuracy', 0):.2f} %",
+        }[part]
+        found = [line for line in page.splitlines() if f"| {tool}" in line and said in line]
+        assert any(_close(line.rsplit("|", 2)[1], seconds) for line in found), (part, tool, seconds)
+
+
+def _close(cell, seconds):
+    return abs(float(cell) - float(seconds)) <= 0.05 * float(seconds)
