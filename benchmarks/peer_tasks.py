@@ -18,7 +18,7 @@ from matching import data, height, plain_matching
 from matching import trained as trained_for_matching
 from tutelage.functions import enumerate_regions, prune
 from tutelage.functions.matching.aligning import aligned
-from tutelage.networks import Network, from_module, read_network, save, to_module
+from tutelage.networks import Network, from_module, outputs, read_network, save, to_module
 from tutelage.networks.exporting import save_onnx
 from tutelage.training.speed import BATCH, best_seconds, engine_speed, problem
 
@@ -47,6 +47,8 @@ def compare_marabou(first: Path, second: Path, asked: Path, seconds: float) -> d
 
     begin = time.monotonic()
     a, b = (read_network(path).to(dtype=torch.float64) for path in (first, second))
+    if a.depth != b.depth:
+        return {"verdict": "not asked: the networks have different depths"}
     read = read_property(asked)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "difference.onnx")
@@ -62,7 +64,13 @@ def compare_marabou(first: Path, second: Path, asked: Path, seconds: float) -> d
                 bound(variable, sign * epsilon)
                 left = seconds - (time.monotonic() - begin)
                 options = Marabou.createOptions(timeoutInSeconds=max(1, int(left)), verbosity=0)
-                verdict = network.solve(verbose=False, options=options)[0] if left > 0 else "timeout"
+                if left <= 0:
+                    return {"verdict": "timeout"}
+                verdict, values, _ = network.solve(verbose=False, options=options)
+                if verdict == "sat":  # its numbers are not exact: what it shows is looked at
+                    x = torch.tensor([[[values[v] for v in network.inputVars[0].ravel()]]], dtype=torch.float64)
+                    gap = float((outputs(a, x) - outputs(b, x))[0, 0, output]) * sign
+                    verdict = "sat" if gap > epsilon else "sat, but its counterexample is none"
                 if verdict != "unsat":
                     return {"verdict": verdict.lower()}
     return {"verdict": "unsat"}
