@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from tutelage.lab import Results, TrainedStudents
 from tutelage.specialisation.studies._two_layer import WIDTH_FACTORS, sweep
 from tutelage.studies.claims import DIRECTION, Claim
-from tutelage.studies.figures import PALETTE, band, panel_grid
+from tutelage.studies.figures import PALETTE, panel_grid
 from tutelage.studies.intervals import at_step
 from tutelage.studies.study import Plan, Scale, study
 
@@ -38,7 +38,7 @@ def _log_loss(result: TrainedStudents) -> np.ndarray:
 
 
 def draw(results: Results) -> Figure:
-    """log10 of the evaluation loss against the step, mean and one standard deviation over seeds."""
+    """log10 of the evaluation loss against the step: a line per seed, and their median."""
     polarities = results.values("polarity")
     figure, axes = panel_grid(
         [""], [f"p = {p:g}" for p in polarities], "step (thousands)", r"$\log_{10}$ evaluation loss", size=(1.9, 2.5)
@@ -46,7 +46,10 @@ def draw(results: Results) -> Figure:
     for panel, p in zip(axes[0], polarities, strict=True):
         for colour, k in zip(PALETTE, results.values("width_factor"), strict=False):
             result = results.one(polarity=p, width_factor=k)
-            band(panel, np.asarray(result.report.steps) / 1000, _log_loss(result), colour, f"{k:g}x")
+            steps, losses = np.asarray(result.report.steps) / 1000, _log_loss(result)
+            # Some seeds recover every unit and end at rounding, others do not: a mean would lie where no seed is.
+            panel.plot(steps, losses, color=colour, alpha=0.2, linewidth=0.5)
+            panel.plot(steps, np.median(losses, axis=1), color=colour, label=f"{k:g}x")
     axes[0, -1].legend(loc="upper right")
     return figure
 
