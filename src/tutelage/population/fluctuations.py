@@ -235,7 +235,7 @@ def fluctuations(
     >>> student = Units(torch.tensor([[[0.5, 0.5]]]), torch.ones(1, 1, 1), "erf")
     >>> spread = fluctuations(teacher, student, rate=1.0, times=[0.0, 2.0])
     >>> [round(deviation, 3) for deviation in spread.r(100)[:, 0, 0, 0].tolist()]
-    [0.0, 0.045]
+    [0.0, 0.016]
     """
     start = overlaps(as_units(teacher), as_units(students))
     members = len(start.q)
