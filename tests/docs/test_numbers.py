@@ -90,3 +90,18 @@ def test_the_page_on_comparing_has_the_answers_to_pairs_with_noise():
         f"{decided} are decided ({counts['holds']} hold, {counts['violated']} are violated)",
     )
     assert all(words in page for words in (*said, f"median of {walls[len(walls) // 2]:.1f} s", stored["commit"]))
+
+
+def test_the_page_on_comparing_has_what_other_tools_answered():
+    stored = json.loads((ROOT / "docs/results/speed/peers-pairs-cpu.json").read_text())
+    assert "dirty" not in stored["provenance"]["commit"]
+    page = (ROOT / "docs/compare.md").read_text()
+    for tool in ("tutelage", "vibecheck", "marabou"):
+        rows = [r for r in stored["rows"] if r["tool"] == tool]
+        decided = sum(r["verdict"] in ("sat", "unsat") for r in rows)
+        wall, cpu = (sum(r[k] for r in rows) for k in ("wall", "cpu"))
+        assert f"| {tool} | {decided} of {len(rows)} | {wall:.0f} | {cpu:.0f} |" in page
+    each = [
+        {r["verdict"] for r in stored["rows"] if r["question"] == q} for q in {r["question"] for r in stored["rows"]}
+    ]
+    assert not any({"sat", "unsat"} <= verdicts for verdicts in each), "two tools contradict one another"
