@@ -84,3 +84,9 @@ def test_online_sgd_on_a_hidden_manifold_follows_the_equations_of_its_covariance
         others.append((found.mean(0) - other[1]).abs().max())
     assert max(gaps) < 0.1 * max(moved)
     assert max(others) > 3 * max(gaps)
+
+
+@pytest.mark.parametrize("other", [None, "gaussian"], ids=["none", "text"])
+def test_what_is_no_distribution_is_said(other):
+    with pytest.raises(TutelageError, match="distribution must be a recipe of"):
+        covariance_of(other, 3)

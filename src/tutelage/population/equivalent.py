@@ -37,7 +37,7 @@ _ODD = 1e-12
 
 
 def covariance_of(distribution: Distribution, dimension: int) -> Tensor:
-    """Covariance of the points of a distribution whose mean is 0, exactly.
+    """Covariance of the points of a distribution whose mean is 0: computed, not estimated from samples.
 
     Parameters
     ----------
@@ -65,6 +65,10 @@ def covariance_of(distribution: Distribution, dimension: int) -> Tensor:
     >>> covariance_of(tt.inputs.HiddenManifold(latent=5), 2).diagonal()
     tensor([1., 1.], dtype=torch.float64)
     """
+    if not isinstance(distribution, Distribution):
+        raise TutelageError(
+            f"distribution must be a recipe of tutelage.inputs such as Gaussian(), got {type(distribution).__name__}"
+        )
     match distribution:
         case Gaussian() | CorrelatedGaussian():
             variance = distribution.std**2

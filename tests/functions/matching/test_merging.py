@@ -136,6 +136,19 @@ def test_what_cannot_be_merged_is_said(networks, message):
         merge(networks, POINTS, torch.zeros(200, 2))
 
 
+def test_what_is_no_list_of_networks_is_said():
+    for networks in (random_network(0), None, "a.safetensors"):
+        with pytest.raises(TutelageError, match="networks must be a list of two or more networks, got"):
+            merge(networks, POINTS, torch.zeros(200, 2))
+
+
+def test_labels_that_are_not_finite_are_said():
+    labels = torch.zeros(200, 2)
+    labels[3, 1] = torch.nan
+    with pytest.raises(TutelageError, match="some labels are not finite"):
+        merge([random_network(0), random_network(1)], POINTS, labels)
+
+
 def test_an_unknown_way_of_matching_is_named():
     with pytest.raises(TutelageError, match="by must be 'weights', 'activations' or 'best', got 'both'"):
         merge([random_network(0), random_network(1)], POINTS, torch.zeros(200, 2), by="both")

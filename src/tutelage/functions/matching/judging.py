@@ -17,6 +17,8 @@ def labels_for(labels: Tensor, x: Tensor, classes: int) -> Tensor:
     targets = labels.detach().cpu()
     if targets.dtype.is_floating_point:
         targets = targets.double()
+        if not targets.isfinite().all():
+            raise TutelageError("some labels are not finite: leave these points out")
         targets = targets.expand(len(x), *targets.shape) if targets.ndim == 2 else targets
         if targets.shape == (*x.shape[:2], classes):
             return targets

@@ -136,6 +136,8 @@ def average(networks: Sequence[Network]) -> Network:
 
 def _of_one_width(networks: Sequence[Any]) -> list[Network]:
     """The networks in float64, narrower layers filled with units without weights."""
+    if not isinstance(networks, Sequence) or isinstance(networks, str):
+        raise TutelageError(f"networks must be a list of two or more networks, got {type(networks).__name__}")
     if len(networks) < 2:
         raise TutelageError(f"networks must be two or more, got {len(networks)}")
     given = [in_double(network, f"network {number}") for number, network in enumerate(networks)]
