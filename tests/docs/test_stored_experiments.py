@@ -21,6 +21,7 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 PAGE = (RESULTS.parent / "subjects" / "exits.md").read_text()
 STUDIES = (
     "exits-size-matched",
+    "exits-unlabelled",
     "exits-teachers",
     "exits-temperature",
     "exits-few-labels",
@@ -70,12 +71,14 @@ def _stderr(values):
 
 
 def test_the_table_of_all_images_is_that_of_the_networks(store):
-    found = _found(store, find("exits-size-matched").plan("paper").experiments)
+    plans = [find(name).plan("paper") for name in ("exits-size-matched", "exits-unlabelled")]
+    found = _found(store, {e.hash: e for plan in plans for e in plan.experiments}.values())
     rows = [("1 exit available", "budget", 1), ("2", "budget", 2), ("4", "budget", 4), ("11", "budget", 11)]
     rows += [("mean of exits 1 and 2", "ensemble", 2), ("mean of all 11", "ensemble", 11)]
     for name, kind, exits in rows:
-        values = [found.values(1050, method, kind)[:, exits - 1] for method in (EXIT_WISE, DISTILLED)]
-        assert f"| {name} | {_cell(values[0])} | {_cell(values[1])} | {_gain(values[1] - values[0])} |" in PAGE
+        alone, taught, more = (found.values(1050, method, kind)[:, exits - 1] for method in THREE)
+        assert f"| {name} | {_cell(alone)} | {_cell(taught)} | {_cell(more)} | {_gain(taught - alone)} |" in PAGE
+        assert f"| {_gain(more - taught)} |\n" in PAGE
     alone = found.gain(1050, DISTILLED, EXIT_WISE, "single")[:, -1]
     assert f"({alone.mean():.2f}, s.e. {_stderr(alone):.2f})" in PAGE
 
