@@ -50,7 +50,7 @@ def product(w: Tensor, b: Tensor, v: Tensor, c: Tensor, activation: str = "relu"
     x, y, z, u = (a.detach().double().cpu().numpy() for a in (w, b, v, c))
     if activation not in GATES:
         return torch.from_numpy(biased_smooth.product((x, y, z, u), activation))
-    leak = _leak(activation, slope)
+    leak = leak_of(activation, slope)
     total = _rectified(x, y, z, u)
     # sigma(u) = u_+ - leak (-u)_+, so a product of two units is four products of rectified ones, each with signs
     # turned.
@@ -104,7 +104,7 @@ def slopes(
     arrays = w.numpy(), b.numpy(), v.numpy(), c.numpy()
     if activation not in GATES:
         return biased_smooth.slopes(arrays, activation)
-    return _slopes(*arrays, _leak(activation, slope))
+    return _slopes(*arrays, leak_of(activation, slope))
 
 
 def _slopes(
@@ -141,14 +141,14 @@ def _half(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> tuple[n
     on, level = b > 0, np.maximum(c, 0)
     # A unit without weights is a constant: it is on or off, and the other one keeps its own distribution.
     chance = np.where(s == 0, on * np.where(t == 0, c > 0, ndtr(k)), np.where(t == 0, (c > 0) * ndtr(h), chance))
-    return chance, np.where(s == 0, on * _mean(c, t), np.where(t == 0, ndtr(h) * level, mean))
+    return chance, np.where(s == 0, on * mean_above(c, t), np.where(t == 0, ndtr(h) * level, mean))
 
 
 def _at_boundary(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
     """phi(h)/s E[V_+ | U = 0] of all pairs, 0 for a unit without weights: [S, p, q]."""
     s, t, _, c, h, _, r = _standardised(w, b, v, c)
     spread = t * _sine(w, v, r)
-    return np.where(s == 0, 0.0, phi(h) / np.where(s == 0, 1, s) * _mean(c - r * t * h, spread))
+    return np.where(s == 0, 0.0, phi(h) / np.where(s == 0, 1, s) * mean_above(c - r * t * h, spread))
 
 
 def _standardised(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -175,8 +175,8 @@ def directions(w: np.ndarray) -> np.ndarray:
     return w / np.where(size == 0, 1, size)
 
 
-def _leak(activation: str, slope: float) -> float:
-    """The slope below 0."""
+def leak_of(activation: str, slope: float) -> float:
+    """The slope of a gate below 0."""
     if activation not in GATES:
         raise TutelageError(f"there is no exact Hessian with biases for '{activation}': choose {', '.join(GATES)}")
     return slope if activation == "leaky" else _SLOPES[activation]
@@ -223,8 +223,8 @@ def _rectified(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> np
     general = s * t * _standard(h, k, inner)
     parallel = s * t * np.where(r > 0, _same_way(h, k), _opposite(h, k))
     both = np.where(usual, general, parallel)
-    only_v = np.maximum(b, 0) * _mean(c, t)
-    only_u = np.maximum(c, 0) * _mean(b, s)
+    only_v = np.maximum(b, 0) * mean_above(c, t)
+    only_u = np.maximum(c, 0) * mean_above(b, s)
     return np.where(flat_u, only_v, np.where(flat_v, only_u, both))
 
 
@@ -248,7 +248,7 @@ def _opposite(h: np.ndarray, k: np.ndarray) -> np.ndarray:
     return np.where(h + k > 0, inside, 0.0)
 
 
-def _mean(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+def mean_above(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     """E[V_+] of a normal variable, or of a constant where the deviation is 0."""
     z = mean / np.where(deviation == 0, 1, deviation)
     return np.where(deviation == 0, np.maximum(mean, 0), mean * ndtr(z) + deviation * phi(z))
@@ -267,7 +267,7 @@ def hessian(teacher: Network, students: Network) -> Tensor:
     """
     _check(teacher, students)
     w, b, c = (torch.cat(p, 1).numpy() for p in zip(_units(students, 1.0), _units(teacher, -1.0), strict=True))
-    n, leak = students.widths[1], _leak(students.activation, students.slope)
+    n, leak = students.widths[1], leak_of(students.activation, students.slope)
     own_w, own_b, g = w[:, :n], b[:, :n], c[:, :n] @ c.swapaxes(1, 2)
     lost = (own_w == 0).all(2) & (own_b == 0)
     if leak != 1 and lost.any():

@@ -34,7 +34,7 @@ from tutelage.population.expectations import Units, as_units
 from tutelage.population.integrate import integrate
 from tutelage.population.nodes import rule
 from tutelage.population.order_parameters import Factor, change, check_noise, rates_of
-from tutelage.population.overlaps import Overlaps, OverlapTrajectory, overlaps
+from tutelage.population.overlaps import Overlaps, OverlapTrajectory, overlaps, trajectory_of
 from tutelage.printing import printed
 
 _STEPS = 1e-7, 1e-4
@@ -263,10 +263,9 @@ def fluctuations(
     )
     everyone = torch.arange(members)
     each = [frame.overlaps(state[:, :size], everyone) for state in states]
-    q, r, c = (torch.stack([getattr(now, name) for now in each]) for name in ("q", "r", "c"))
     error = max(_error(step, float(t), state[:, :size], at_rates) for t, state in zip(times, states, strict=True))
     covariance = states[:, :, size:].reshape(len(states), members, size, size)
-    return OverlapFluctuations(OverlapTrajectory(start, tuple(map(float, times)), q, r, c), covariance, error)
+    return OverlapFluctuations(trajectory_of(start, each, times), covariance, error)
 
 
 def _error(step: _OneStep, t: float, y: Tensor, at_rates: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> float:
