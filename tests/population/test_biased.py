@@ -128,27 +128,6 @@ def test_gradients_are_finite_differences_of_the_loss(activation, biased_units):
         assert (slope * direction).flatten(1).sum(1).tolist() == pytest.approx(wanted, abs=2e-6)
 
 
-@pytest.mark.parametrize("s", [0.7, 30.0, 3e4])
-@pytest.mark.parametrize("r", [-1.0, -0.6, 0.999, 1.0])
-def test_the_closed_forms_of_erf_are_their_integrals(s, r):
-    """Over one dimension, with the mean of the other unit given the first; lengths of thousands included."""
-    b, t, c = 0.4 * s, 1.1 * s, -0.3
-    arrays = (units([s, 0.0]), units(b), units([t * r, t * math.sqrt(1 - r * r)]), units(c))
-    z, weight = np.polynomial.legendre.leggauss(4000)
-    edges = np.sort([-10, -b / s - 30 / s, -b / s, 30 / s - b / s, -c / t * r, 10]).clip(-10, 10)
-    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    z, weight = (middle[:, None] + half[:, None] * z).ravel(), (half[:, None] * weight).ravel()
-    weight = weight * stats.norm.pdf(z)
-    given = 2 * stats.norm.cdf((c + t * r * z) / math.sqrt(1 + t * t * (1 - r * r))) - 1
-    u = s * z + b
-    value, bend = 2 * stats.norm.cdf(u) - 1, 2 * stats.norm.pdf(u)
-    assert biased.product(*arrays, "erf").item() == pytest.approx(weight @ (value * given), abs=1e-9)
-    along, outward, level = biased.slopes(*arrays, "erf")
-    assert level.item() == pytest.approx(weight @ (bend * given), abs=1e-9)
-    towards = s * outward.item() + t * r * along.item()
-    assert towards == pytest.approx(weight @ (bend * given * z), abs=1e-8)
-
-
 def test_without_biases_gradients_agree():
     teacher, students = (Network((randn(2, 3, n, seed=n), randn(2, n, 1, seed=n + 1))) for n in (2, 4))
     dw, dc = population.gradient(population.units_of(teacher), population.units_of(students))
@@ -164,7 +143,7 @@ def test_without_biases_losses_agree():
 
 
 def test_what_has_no_closed_form_is_refused():
-    with pytest.raises(TutelageError, match="'hard-swish'.*not smooth enough there for quadrature"):
+    with pytest.raises(TutelageError, match=r"'hard-swish'.*not smooth enough there for quadrature"):
         biased.product(units([1.0]), units(0.3), units([1.0]), units(0.0), "hard-swish")
     erf = Network((randn(1, 2, 3), randn(1, 3, 1)), (randn(1, 3), randn(1, 1)), "erf")
     with pytest.raises(TutelageError, match="no exact Hessian with biases for 'erf': choose relu"):

@@ -1,4 +1,4 @@
-r"""What single samples add to the overlaps of units with biases: E[delta_k delta_l], for erf and piecewise linear units.
+r"""What single samples add to the overlaps of units with biases, E[delta_k delta_l], for erf and gate activations.
 
 .. math:: E[\delta_k \delta_l] = E[\sigma'(u_k) \sigma'(u_l)\, (c_k \cdot e)(c_l \cdot e)], \qquad
     e = \sum_p a_p \sigma(u_p) + o, \quad a = (c, -c^*)
@@ -12,9 +12,9 @@ erf: the two slopes are Gaussian, so the average is a weight times that of the r
 
 with the block B of (k, l), and the rest has the closed form of :mod:`.biased_smooth`.
 
-Gates: given u_k and u_l, the rest is the closed form of :mod:`.biased` for two units with other biases, and smooth while
-u_k and u_l keep their signs. Two integrals are left, over u_k and over what u_l has beside it, by Gauss and Legendre's
-rule between the places where a sign changes; one where k = l.
+Gates: given u_k and u_l, the rest is the closed form of :mod:`.biased` for two units with other biases, and smooth
+while u_k and u_l keep their signs. Two integrals are left, over u_k and over what u_l has beside it, by Gauss and
+Legendre's rule between the places where a sign changes; one where k = l.
 """
 
 from collections.abc import Iterator
@@ -91,13 +91,13 @@ def _region(
     """The part of E[delta_k delta_l] where u_k and u_l have these signs: vectors x [S, P, P], means m [S, P] -> [S]."""
     k, other = pair
     size = np.linalg.norm(x, axis=2)
-    e1 = x[:, k] / size[:, [k]]
-    r = np.einsum("sd,sd->s", e1, x[:, other]) / size[:, other]
-    rest = x[:, other] / size[:, [other]] - r[:, None] * e1
-    q = np.linalg.norm(rest, axis=1)
-    e2 = np.where(q[:, None] > _PARALLEL, rest / np.maximum(q, _PARALLEL)[:, None], 0)
-    h = m[:, pair] / size[:, pair]
-    z, weight = _nodes(h, r, np.maximum(q, _PARALLEL), signs, k == other, nodes)
+    h, unit = m / size, x / size[..., None]
+    e1 = unit[:, k]
+    r = np.einsum("sd,spd->sp", e1, unit)
+    rest = unit - r[..., None] * e1[:, None]
+    q = np.maximum(np.linalg.norm(rest, axis=2), _PARALLEL)
+    e2 = np.where(q[:, [other]] > _PARALLEL, rest[:, other] / q[:, [other]], 0)
+    z, weight = _nodes(h, r, q, pair, signs, nodes)
     weight = weight * np.prod([leak if sign < 0 else 1.0 for sign in signs])
     along = np.stack([np.einsum("spd,sd->sp", x, e) for e in (e1, e2)], 1)  # [S, 2, P]
     beside = x - np.einsum("sap,sad->spd", along, np.stack([e1, e2], 1))
@@ -130,29 +130,30 @@ def _covariances(w: np.ndarray, b: np.ndarray, alone: np.ndarray, factors: np.nd
 
 
 def _nodes(
-    h: np.ndarray, r: np.ndarray, q: np.ndarray, signs: tuple[int, int], same: bool, nodes: int
+    h: np.ndarray, r: np.ndarray, q: np.ndarray, pair: tuple[int, int], signs: tuple[int, int], nodes: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes [S, N, 2] and weights [S, N] over two independent normal numbers, where h_k + z_1 and h_l + r z_1 + q z_2
-    have these signs."""
+    """Nodes [S, N, 2] and weights [S, N] where two units have these signs.
+
+    Over two independent normal numbers, that of unit k and what unit l has beside it; from the units' biases over their
+    lengths h, and their correlations r and sines q with unit k [S, P].
+    """
     x, weight = np.polynomial.legendre.leggauss(nodes)
-    # Beside the ends, the outer rule stops around the place where u_l changes its sign, which is a step in z_1 as wide
-    # as the sine of the two units: students start near one another.
-    turn = np.where(r < 0, -1, 1) * np.maximum(np.abs(r), 1e-300)
-    with np.errstate(over="ignore"):
-        centre, wide = -h[:, 1] / turn, _WIDE * q / np.abs(turn)
-    stops = [-h[:, 0], np.full_like(r, signs[0] * _REACH)]
-    if not same:
-        stops += [centre - wide, centre, centre + wide]
-    stops = np.stack(stops, 1).clip(-_REACH, _REACH)
-    ends = np.sort(stops[:, :2], 1)
+    k, other = pair
+    # The outer rule stops around the places where other units change their signs, which are steps in z_1 as wide as the
+    # sine of the two units: students start near one another and end near a teacher.
+    near = [p for p in range(h.shape[1]) if p != k] if k == other else [other]
+    turn = np.where(r < 0, -1, 1) * np.maximum(np.abs(r), _PARALLEL)
+    centre, wide = (-h / turn)[:, near], (_WIDE * q / np.abs(turn))[:, near]
+    ends = np.sort(np.stack([-h[:, k], np.full_like(h[:, k], signs[0] * _REACH)], 1).clip(-_REACH, _REACH), 1)
+    stops = np.concatenate([ends, centre - wide, centre, centre + wide], 1)
     edges = np.sort(stops.clip(ends[:, :1], ends[:, 1:]), 1)
     z1, w1 = _legendre(edges[:, :-1], edges[:, 1:], x, weight)
     z1, w1 = z1.reshape(len(h), -1), w1.reshape(len(h), -1)
-    if same:
-        return np.stack([z1, np.zeros_like(z1)], 2), w1
     used = (w1 > 0).any(0)
     z1, w1 = z1[:, used], w1[:, used]
-    edge = (-(h[:, [1]] + r[:, None] * z1) / q[:, None]).clip(-_REACH, _REACH)
+    if k == other:
+        return np.stack([z1, np.zeros_like(z1)], 2), w1
+    edge = (-(h[:, [other]] + r[:, [other]] * z1) / q[:, [other]]).clip(-_REACH, _REACH)
     far = np.full_like(edge, signs[1] * _REACH)
     z2, w2 = _legendre(np.minimum(edge, far), np.maximum(edge, far), x, weight)
     z = np.stack(np.broadcast_arrays(z1[..., None], z2), -1)

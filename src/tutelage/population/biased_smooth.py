@@ -15,7 +15,6 @@ What is wanted of slopes are its derivatives by b and c. Other smooth activation
 import numpy as np
 import torch
 from scipy.special import ndtr
-from torch import Tensor
 
 from tutelage.population.bivariate import both_below, phi
 from tutelage.population.kernels import pairs

@@ -74,9 +74,12 @@ class Overlaps:
 
     def networks(self) -> tuple[Network, Network]:
         """The teacher and students of :meth:`vectors`, with their biases."""
-        (teacher, students), both = self.vectors(), (self.taught_biases, self.biases)
-        one, two = (Network((u.w.mT, u.c), b, u.activation, u.slope) for u, b in zip((teacher, students), both))
-        return one, two
+        teacher, students = self.vectors()
+        kind = self.activation, self.slope
+        return (
+            Network((teacher.w.mT, teacher.c), self.taught_biases, *kind),
+            Network((students.w.mT, students.c), self.biases, *kind),
+        )
 
     def vectors(self) -> tuple[Units, Units]:
         """A teacher and students with these overlaps, in K + M dimensions, from the root of the covariance.
@@ -148,7 +151,9 @@ def _bare(network: Network | Units) -> Units:
     return as_units(Network(network.weights, None, network.activation, network.slope))
 
 
-def overlaps_of(teacher: Units, students: Units, taught: Biases | None = None, biases: Biases | None = None) -> Overlaps:
+def overlaps_of(
+    teacher: Units, students: Units, taught: Biases | None = None, biases: Biases | None = None
+) -> Overlaps:
     """Overlaps of units, and what biases teachers and students have."""
     check_fit(teacher, students)
     if bool((students.w.norm(dim=2) == 0).any()):
