@@ -14,7 +14,7 @@ from tutelage.population.averages import averages, error_of, noise_term
 from tutelage.population.biased_noise import biased_noise
 from tutelage.population.kernels import KINDS
 from tutelage.population.nodes import sampled_noise
-from tutelage.population.order_parameters import change, follow_overlaps
+from tutelage.population.order_parameters import follow_overlaps
 
 START = torch.tensor([[0.6, 0.1, 0.5, 0.0], [0.1, 0.7, 0.0, 0.5]], dtype=torch.float64)
 
@@ -53,7 +53,7 @@ def scores(limit, run, place=-1):
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "tanh", "gelu", "sigmoid"])
-def test_every_term_against_samples_of_one_step(kind):
+def test_every_term_against_samples_of_one_step(kind, change):
     """Means over 200,000 samples of the terms as they are written, with noise in the labels."""
     rate, second, noise = 0.7, 0.4, 0.5
     teacher, students = drawn(kind, k=2 if kind == "gelu" else 3)

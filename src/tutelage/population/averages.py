@@ -78,7 +78,8 @@ def averages(now: Overlaps, label_noise: float = 0.0) -> Averages:
     if now.biases is None:
         return Averages(*gradient(*now.vectors()), noise)
     found = biased.gradient(*now.networks())
-    return Averages(found.weights[0].mT, found.weights[1], noise, found.biases)
+    assert found.biases is not None
+    return Averages(found.weights[0].mT, found.weights[1], noise, (found.biases[0], found.biases[1]))
 
 
 def stand_in(activation: str) -> ErfSum | None:
@@ -133,8 +134,8 @@ def _as_erfs(now: Overlaps, parts: ErfSum, label_noise: float) -> Averages:
 def _slopes(now: Overlaps) -> Tensor:
     """E[sigma'(lambda_k) sigma'(lambda_l)]: [S, K, K]."""
     if now.biases is not None:
-        w, b = now.vectors()[1].w, now.biases[0]
-        return torch.from_numpy(biased.slopes(w, b, w, b, now.activation, now.slope)[0])
+        w, means = now.vectors()[1].w, now.biases[0]
+        return torch.from_numpy(biased.slopes(w, means, w, means, now.activation, now.slope)[0])
     size = now.q.diagonal(dim1=1, dim2=2)
     if now.activation == "erf":
         inner = (1 + size).unsqueeze(2) * (1 + size).unsqueeze(1) - now.q**2

@@ -50,12 +50,14 @@ def biased_noise(now: Overlaps, shorter: bool = False) -> Tensor:
         there = (lean @ m.unsqueeze(2)).squeeze(2)
         cross = there.unsqueeze(2) * shift.unsqueeze(1)
         return lean @ second @ lean.mT + cross + cross.mT + shift.unsqueeze(2) * shift.unsqueeze(1)
-    arrays = tuple(a.numpy() for a in (root, m, lean, shift))
+    x, means, leans, shifts = (a.numpy() for a in (root, m, lean, shift))
     count, nodes = now.q.shape[1], NODES * 3 // 4 if shorter else NODES
     out = torch.empty_like(now.q)
     for k in range(count):
         for other in range(k, count):
-            value = sum(_region(*arrays, (k, other), signs, leak, nodes) for signs in _signs(leak, k == other))
+            value = np.zeros(len(x))
+            for signs in _signs(leak, k == other):
+                value += _region(x, means, leans, shifts, (k, other), signs, leak, nodes)
             out[:, k, other] = out[:, other, k] = torch.from_numpy(value)
     return out
 

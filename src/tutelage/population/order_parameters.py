@@ -44,7 +44,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.population.averages import Averages, averages, error_of
+from tutelage.population.averages import averages, error_of
 from tutelage.population.expectations import Units
 from tutelage.population.integrate import integrate
 from tutelage.population.overlaps import Overlaps, OverlapTrajectory, apart, overlaps_of, trajectory_of
@@ -75,6 +75,11 @@ class Spectrum:
     shares: Tensor
     inner: Tensor
 
+    @property
+    def noise(self) -> Tensor:
+        """The mean square length of the inputs in every eigenspace, over all dimensions [E]."""
+        return self.values * self.shares
+
 
 def spectrum(teacher: Units, students: Units, covariance: float | Tensor) -> tuple[Spectrum, Units, Units]:
     """The spectrum of a covariance, and the units for whitened inputs in the basis of its eigenvectors."""
@@ -94,22 +99,6 @@ def spectrum(teacher: Units, students: Units, covariance: float | Tensor) -> tup
         teacher.moved(white[:, students.w.shape[1] :] if len(teacher.w) > 1 else white[:1, students.w.shape[1] :]),
         students.moved(white[:, : students.w.shape[1]]),
     )
-
-
-def change(
-    now: Overlaps, rate: Tensor, second_rate: Tensor, label_noise: float = 0.0, batch: int = 1
-) -> tuple[Tensor, ...]:
-    """dQ/dt [S, K, K], dR/dt [S, M, K] and dc/dt [S, K, C] at the rates [S] of the two layers, and where there are
-    biases also db/dt [S, K] and da/dt [S, C]."""
-    found, root = averages(now, label_noise), now.root()
-    k, eta = now.q.shape[1], rate[:, None, None]
-    # dQ and dR of gradient flow are products of the exact gradient with the vectors: w_l . dJ/dw_k, and w*_n . dJ/dw_k.
-    along = found.towards @ root
-    dq = -eta * (along[..., :k] + along[..., :k].mT) + eta**2 / batch * found.noise
-    moves = dq, -eta * along[..., k:].mT, -second_rate[:, None, None] * found.fan_outs
-    if found.biases is None:
-        return moves
-    return *moves, -rate[:, None] * found.biases[0], -second_rate[:, None] * found.biases[1]
 
 
 def order_parameters(
@@ -203,7 +192,7 @@ def follow_overlaps(
     members = len(start.q)
     rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
     check_noise(label_noise, batch)
-    state = _Rows(start, parts)
+    state = Rows(start, parts)
     first = state.packed()
     bound = _FAR * torch.maximum(first.abs().amax(1), start.t.flatten(1).abs().amax(1)).clamp_min(1)
     lost = torch.zeros(members, dtype=torch.bool)
@@ -215,10 +204,9 @@ def follow_overlaps(
         fine = (y.abs() < bound[who, None]).all(1, keepdim=True)
         lost[who] |= ~fine[:, 0]
         safe = torch.where(fine, y, first[who])
-        now = state.overlaps(safe, who)
         factor = torch.ones_like(t) if schedule is None else schedule(t)
         eta, second = (each[who] * factor for each in rates)
-        moves = state.moves(safe, now, averages(now, label_noise), eta, second, eta**2 / batch, who)
+        moves = state.slope(safe, who, eta, second, label_noise, batch)
         return torch.where(fine, moves, torch.inf)  # a step that leads there is taken back
 
     try:
@@ -233,11 +221,14 @@ def follow_overlaps(
     return trajectory_of(start, each, times, max(error_of(now) for now in each))
 
 
-class _Rows:
-    """The numbers that the equations move, as rows: products of students with all vectors, per eigenspace, and what
-    does not depend on the inputs' dimensions: fan-outs and biases."""
+class Rows:
+    """The numbers that the equations move, one row per member.
 
-    def __init__(self, start: Overlaps, parts: Spectrum | None) -> None:
+    Products of students with all vectors, students first, in every eigenspace of the inputs, and what does not depend
+    on their dimensions: fan-outs and biases.
+    """
+
+    def __init__(self, start: Overlaps, parts: Spectrum | None = None) -> None:
         self.start, self.k = start, start.q.shape[1]
         one = torch.ones(1, dtype=torch.float64)
         self.parts = parts or Spectrum(one, one, start.covariance.unsqueeze(1))
@@ -265,22 +256,25 @@ class _Rows:
         hidden, top = start.taught_biases
         return replace(now, biases=(biases[0], biases[1]), taught_biases=(hidden[who], top[who]))
 
-    def moves(
-        self, y: Tensor, now: Overlaps, found: Averages, eta: Tensor, second: Tensor, noise: Tensor, who: Tensor
-    ) -> Tensor:
-        """The slope of the rows, with rates and the factor on the noise [A]."""
-        k, parts = self.k, self.parts
+    def products(self, y: Tensor, who: Tensor) -> Tensor:
+        """Products of all vectors in every eigenspace [A, E, K + M, K + M]."""
+        rows, k = self.unpacked(y)[0], self.k
+        below = torch.cat([rows[..., k:].mT, self.parts.inner[who][:, :, k:, k:]], 3)
+        return torch.cat([rows, below], 2)
+
+    def slope(self, y: Tensor, who: Tensor, eta: Tensor, second: Tensor, label_noise: float, batch: int) -> Tensor:
+        """The slope of the rows y of some members at the rates of the two layers [A]."""
+        k, parts, now = self.k, self.parts, self.overlaps(y, who)
+        found = averages(now, label_noise)
+        # dQ and dR of gradient flow are products of the exact gradient with the vectors: w_l . dJ/dw_k, w*_n . dJ/dw_k.
         if self.plain:
             along = (found.towards @ now.root()).unsqueeze(1)
         else:
-            rows = self.unpacked(y)[0]
-            below = torch.cat([rows[..., k:].mT, parts.inner[who][:, :, k:, k:]], 3)
-            every = torch.cat([rows, below], 2)  # [A, E, K + M, K + M]
             coefficients = found.towards @ now.root(-0.5)
-            along = parts.values[:, None, None] * (coefficients.unsqueeze(1) @ every)
+            along = parts.values[:, None, None] * (coefficients.unsqueeze(1) @ self.products(y, who))
         drift = along.clone()
         drift[..., :k] += along[..., :k].mT
-        added = (noise[:, None, None] * found.noise).unsqueeze(1) * (parts.values * parts.shares)[:, None, None]
+        added = (eta[:, None, None] ** 2 / batch * found.noise).unsqueeze(1) * parts.noise[:, None, None]
         out = -eta[:, None, None, None] * drift
         out[..., :k] += added
         small = -second[:, None] * found.fan_outs.flatten(1)
