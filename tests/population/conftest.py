@@ -1,6 +1,7 @@
 """What several tests of the equations of the overlaps share."""
 
 import pytest
+import torch
 
 from tutelage.population.order_parameters import Rows
 
@@ -11,7 +12,7 @@ def change():
 
     def slopes(now, rate, second_rate, label_noise=0.0, batch=1):
         state = Rows(now)
-        who = slice(None)
+        who = torch.arange(len(now.q))
         rows, *small = state.unpacked(state.slope(state.packed(), who, rate, second_rate, label_noise, batch))
         return rows[:, 0, :, : state.k], rows[:, 0, :, state.k :].mT, *small
 
