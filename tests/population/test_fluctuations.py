@@ -14,7 +14,7 @@ from tutelage.population.expectations import Units
 from tutelage.population.fluctuations import _Coordinates, _nodes, _OneStep, fluctuations
 from tutelage.population.nodes import rule
 from tutelage.population.online_sgd import online_sgd
-from tutelage.population.order_parameters import Rows, order_parameters, spectrum
+from tutelage.population.order_parameters import OverlapRows, order_parameters, spectrum
 from tutelage.population.overlaps import overlaps
 
 START = torch.tensor([[0.6, 0.1, 0.5, 0.0], [0.1, 0.7, 0.0, 0.5]], dtype=torch.float64)
@@ -84,7 +84,7 @@ def test_the_covariance_of_one_step_is_that_of_samples(kind, noise):
     )
     off = increments - increments.mean(0)
     products = off[:, :, None] * off[:, None] / batch
-    frame = _Coordinates(Rows(now), learns=True)
+    frame = _Coordinates(OverlapRows(now), learns=True)
     step = _OneStep(frame, noise, batch)
     y, one = frame.first[:, frame.index], torch.ones(1, dtype=torch.float64)
     here = y, torch.zeros(1, dtype=torch.long), eta * one, second * one
@@ -100,7 +100,7 @@ def test_the_covariance_of_one_step_is_that_of_samples(kind, noise):
 def test_the_jacobian_is_that_of_the_course(kind):
     """The end of a short course turns with its start as exp(A t) says, to the order of t."""
     now = overlaps(*placed(kind, 4, 1))
-    frame = _Coordinates(Rows(now), learns=True)
+    frame = _Coordinates(OverlapRows(now), learns=True)
     step = _OneStep(frame, 0.3, 1)
     y, one = frame.first[:, frame.index], torch.ones(1, dtype=torch.float64)
     who, rates = torch.zeros(1, dtype=torch.long), (0.8 * one, 0.3 * one)
@@ -136,7 +136,7 @@ def test_the_spread_over_seeds_of_online_sgd_is_the_predicted_one(kind, d, membe
     scores = torch.cat(scores)
     assert scores.abs().max() < 4.5
     assert scores.square().mean() < 4  # the overlaps and the two times are correlated: 1 on average
-    frame = _Coordinates(Rows(run.at(-1)), learns="second_rate" in options)
+    frame = _Coordinates(OverlapRows(run.at(-1)), learns="second_rate" in options)
     rows = frame.first[:, frame.index]
     scale = (spread.covariance[-1, 0].diagonal() / d).sqrt()
     gap = (rows.T.cov() - spread.covariance[-1, 0] / d) / (scale[:, None] * scale)
@@ -183,7 +183,7 @@ def test_the_covariance_of_one_step_is_that_of_samples_of_two_eigenspaces(biased
     now = overlaps(*units)
     if biased:
         now = overlaps(with_biases(units[0], taught_hidden, taught_top), with_biases(units[1], hidden, top))
-    frame = _Coordinates(Rows(now, parts), learns=True)
+    frame = _Coordinates(OverlapRows(now, parts), learns=True)
     step, one = _OneStep(frame, noise, 1), torch.ones(1, dtype=torch.float64)
     here = frame.first[:, frame.index], torch.zeros(1, dtype=torch.long), eta * one, second * one
     exact, shorter = step.covariance(*here)[0], step.covariance(*here, shorter=True)[0]

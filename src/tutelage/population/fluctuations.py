@@ -41,7 +41,7 @@ from tutelage.networks.activations import value_and_derivative
 from tutelage.population.expectations import Units
 from tutelage.population.integrate import integrate
 from tutelage.population.nodes import rule
-from tutelage.population.order_parameters import Factor, Rows, check_noise, rates_of, spectrum
+from tutelage.population.order_parameters import Factor, OverlapRows, check_noise, rates_of, spectrum
 from tutelage.population.overlaps import Overlaps, OverlapTrajectory, apart, overlaps_of, trajectory_of
 from tutelage.printing import printed
 
@@ -101,7 +101,7 @@ class OverlapFluctuations:
             raise TutelageError(f"dimension must be a whole number of at least 1, got {dimension!r}")
         deviations = (self.covariance.diagonal(dim1=2, dim2=3).clamp_min(0) / dimension).sqrt()
         times, members, size = deviations.shape
-        state = Rows(self.mean.start)
+        state = OverlapRows(self.mean.start)
         least = _Coordinates(state, learns=False)
         frame = least if size == least.size else _Coordinates(state, learns=True)
         still = deviations.new_zeros(times * members, frame.first.shape[1])
@@ -118,7 +118,7 @@ class _Coordinates:
     fill, and with which of them.
     """
 
-    def __init__(self, state: Rows, learns: bool) -> None:
+    def __init__(self, state: OverlapRows, learns: bool) -> None:
         self.state, k = state, state.k
         self.first = state.packed()
         inner, c, *biases = (part[0] for part in state.unpacked(torch.arange(self.first.shape[1])[None]))
@@ -312,7 +312,7 @@ def fluctuations(
     members = len(start.q)
     rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
     check_noise(label_noise, batch)
-    frame = _Coordinates(Rows(start, parts), learns=bool((rates[1] > 0).any()))
+    frame = _Coordinates(OverlapRows(start, parts), learns=bool((rates[1] > 0).any()))
     step = _OneStep(frame, label_noise, batch)
     size = frame.size
 

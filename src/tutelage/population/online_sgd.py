@@ -65,7 +65,7 @@ def online_sgd(
         _, teacher, students = spectrum(teacher, students, covariance)
         deviations = spectral(covariance, students.w.shape[2])[0].sqrt()
     start = overlaps_of(teacher, students, *biases)
-    state = _State(start, teacher, students, deviations)
+    state = _OnlineState(start, teacher, students, deviations)
     members, d = len(students.w), students.w.shape[2]
     seeds = draws.as_seeds(seeds)
     if len(seeds) != members:
@@ -91,7 +91,7 @@ def online_sgd(
     return trajectory_of(start, kept, tuple(step / d for step in record))
 
 
-class _State:
+class _OnlineState:
     """Units w [S, K + M, d] and fan-outs c [S, K + M, C] of students and teachers, the teacher's last with -c.
 
     Biases of units are the weights of one more input, which is 1, and that of the outputs (the students' less the

@@ -192,7 +192,7 @@ def follow_overlaps(
     members = len(start.q)
     rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
     check_noise(label_noise, batch)
-    state = Rows(start, parts)
+    state = OverlapRows(start, parts)
     first = state.packed()
     bound = _FAR * torch.maximum(first.abs().amax(1), start.t.flatten(1).abs().amax(1)).clamp_min(1)
     lost = torch.zeros(members, dtype=torch.bool)
@@ -221,7 +221,7 @@ def follow_overlaps(
     return trajectory_of(start, each, times, max(error_of(now) for now in each))
 
 
-class Rows:
+class OverlapRows:
     """The numbers that the equations move, one row per member.
 
     Products of students with all vectors, students first, in every eigenspace of the inputs, and what does not depend
