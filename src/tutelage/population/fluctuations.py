@@ -41,8 +41,8 @@ from tutelage.networks.activations import value_and_derivative
 from tutelage.population.expectations import Units
 from tutelage.population.integrate import integrate
 from tutelage.population.nodes import rule
-from tutelage.population.order_parameters import Factor, OverlapRows, check_noise, rates_of, spectrum
-from tutelage.population.overlaps import Overlaps, OverlapTrajectory, apart, overlaps_of, trajectory_of
+from tutelage.population.order_parameters import Factor, OverlapRows, beginning, check_noise, rates_of
+from tutelage.population.overlaps import Overlaps, OverlapTrajectory, trajectory_of
 from tutelage.printing import printed
 
 _STEPS = 1e-7, 1e-4
@@ -304,11 +304,7 @@ def fluctuations(
     >>> [round(deviation, 3) for deviation in spread.r(100)[:, 0, 0, 0].tolist()]
     [0.0, 0.016]
     """
-    teacher, students, *biases = apart(teacher, students)
-    parts = None
-    if covariance is not None:
-        parts, teacher, students = spectrum(teacher, students, covariance)
-    start = overlaps_of(teacher, students, *biases)
+    start, parts, _ = beginning(teacher, students, covariance)
     members = len(start.q)
     rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
     check_noise(label_noise, batch)

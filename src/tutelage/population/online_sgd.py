@@ -12,8 +12,8 @@ from tutelage.networks import Network
 from tutelage.networks.activations import value_and_derivative
 from tutelage.population.expectations import Units
 from tutelage.population.integrate import recorded_times
-from tutelage.population.order_parameters import Factor, check_noise, rates_of, spectrum
-from tutelage.population.overlaps import Overlaps, OverlapTrajectory, apart, overlaps_of, trajectory_of
+from tutelage.population.order_parameters import Factor, beginning, check_noise, rates_of
+from tutelage.population.overlaps import Overlaps, OverlapTrajectory, trajectory_of
 from tutelage.population.whitening import spectral
 
 _DRAWN = 1 << 22  # numbers drawn at a time
@@ -57,16 +57,12 @@ def online_sgd(
     >>> run.r.shape  # overlaps with the teacher: [time, member, student unit, teacher unit]
     torch.Size([2, 4, 1, 1])
     """
-    teacher, students, *biases = apart(teacher, students)
     check_noise(label_noise, batch)
-    deviations = None
-    if covariance is not None:
-        # In the basis of eigenvectors coordinates are independent; what is simulated is turned there once.
-        _, teacher, students = spectrum(teacher, students, covariance)
-        deviations = spectral(covariance, students.w.shape[2])[0].sqrt()
-    start = overlaps_of(teacher, students, *biases)
-    state = _OnlineState(start, teacher, students, deviations)
-    members, d = len(students.w), students.w.shape[2]
+    # In the basis of eigenvectors coordinates are independent; what is simulated is turned there once.
+    start, _, units = beginning(teacher, students, covariance)
+    members, _, d = units[1].w.shape
+    deviations = None if covariance is None else spectral(covariance, d)[0].sqrt()
+    state = _OnlineState(start, *units, deviations)
     seeds = draws.as_seeds(seeds)
     if len(seeds) != members:
         raise TutelageError(f"there are {len(seeds)} seeds for {members} members: give one per member")

@@ -101,6 +101,17 @@ def spectrum(teacher: Units, students: Units, covariance: float | Tensor) -> tup
     )
 
 
+def beginning(
+    teacher: Network | Units, students: Network | Units, covariance: float | Tensor | None
+) -> tuple[Overlaps, Spectrum | None, tuple[Units, Units]]:
+    """The overlaps at the start, the spectrum of the inputs, and the units of teacher and students that have them."""
+    taught, learning, *biases = apart(teacher, students)
+    parts = None
+    if covariance is not None:
+        parts, taught, learning = spectrum(taught, learning, covariance)
+    return overlaps_of(taught, learning, *biases), parts, (taught, learning)
+
+
 def order_parameters(
     teacher: Network | Units,
     students: Network | Units,
@@ -161,11 +172,7 @@ def order_parameters(
     >>> limit.losses().shape
     torch.Size([3, 1])
     """
-    teacher, students, *biases = apart(teacher, students)
-    parts = None
-    if covariance is not None:
-        parts, teacher, students = spectrum(teacher, students, covariance)
-    start = overlaps_of(teacher, students, *biases)
+    start, parts, _ = beginning(teacher, students, covariance)
     options = {"second_rate": second_rate, "label_noise": label_noise, "batch": batch, "schedule": schedule}
     tolerances = {"relative": relative, "absolute": absolute, "on_progress": on_progress}
     return follow_overlaps(start, rate, times, parts=parts, **options, **tolerances)  # type: ignore[arg-type]
