@@ -63,7 +63,7 @@ def test_parallel_units_are_the_limit(sign, b, c):
     assert exact == pytest.approx(beside, abs=1e-5)
 
 
-@pytest.mark.parametrize("activation", ["relu", "leaky", "abs", "linear"])
+@pytest.mark.parametrize("activation", ["relu", "leaky", "abs", "linear", "erf", "gelu"])
 def test_without_biases_it_is_the_kernel_of_angles(activation):
     x, y = randn(3, 4, 5, seed=1), randn(3, 2, 5, seed=2)
     found = biased.product(x, torch.zeros(3, 4), y, torch.zeros(3, 2), activation, 0.3)
@@ -83,7 +83,7 @@ def test_a_unit_without_weights_is_a_constant():
     assert biased.product(w, units(2.0), w, units(3.0)).item() == 6
 
 
-@pytest.mark.parametrize("activation", ["relu", "leaky"])
+@pytest.mark.parametrize("activation", ["relu", "leaky", "erf", "gelu", "sigmoid", "hermite-2"])
 def test_losses_of_networks_with_biases_are_those_of_samples(activation):
     def network(n, seed):
         weights = randn(3, 4, n, seed=seed), randn(3, n, 2, seed=seed + 1)
@@ -99,13 +99,14 @@ def test_losses_of_networks_with_biases_are_those_of_samples(activation):
     assert biased.loss(teacher, teacher).abs().max() < 1e-9
 
 
-@pytest.mark.parametrize("activation", ["relu", "leaky", "abs", "linear"])
+@pytest.mark.parametrize("activation", ["relu", "leaky", "abs", "linear", "erf", "gelu", "tanh", "softplus"])
 @pytest.mark.parametrize("biased_units", [True, False])
 def test_gradients_are_finite_differences_of_the_loss(activation, biased_units):
     """Every array moved in a random direction; one student is a teacher unit turned over, one has no weights."""
+    size = 0.5 if activation in ("gelu", "tanh", "softplus") else 1.0  # quadrature is exact for short units alone
 
     def network(n, seed):
-        weights = [randn(2, 3, n, seed=seed), randn(2, n, 2, seed=seed + 1)]
+        weights = [size * randn(2, 3, n, seed=seed), randn(2, n, 2, seed=seed + 1)]
         biases = (randn(2, n, seed=seed + 2), randn(2, 2, seed=seed + 3)) if biased_units else None
         return Network(tuple(weights), biases, activation, slope_of(activation, 0.3))
 
@@ -142,8 +143,11 @@ def test_without_biases_losses_agree():
 
 
 def test_what_has_no_closed_form_is_refused():
-    with pytest.raises(TutelageError, match="no closed form with biases"):
-        biased.product(units([1.0]), units(0.0), units([1.0]), units(0.0), "erf")
+    with pytest.raises(TutelageError, match=r"'hard-swish'.*not smooth enough there for quadrature"):
+        biased.product(units([1.0]), units(0.3), units([1.0]), units(0.0), "hard-swish")
+    erf = Network((randn(1, 2, 3), randn(1, 3, 1)), (randn(1, 3), randn(1, 1)), "erf")
+    with pytest.raises(TutelageError, match="no exact Hessian with biases for 'erf': choose relu"):
+        hessian(erf, erf)
     net = Network((randn(1, 2, 3), randn(1, 3, 1)))
     with pytest.raises(TutelageError, match="two layers"):
         biased.loss(net, Network((randn(1, 2, 3), randn(1, 3, 3), randn(1, 3, 1))))

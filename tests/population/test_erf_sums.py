@@ -8,7 +8,6 @@ from tutelage import TutelageError
 from tutelage.networks import activation
 from tutelage.networks.activations import ACTIVATIONS, value_and_derivative
 from tutelage.population import Units, erf_sum, loss, online_sgd, order_parameters
-from tutelage.population.order_parameters import change
 from tutelage.population.overlaps import overlaps
 
 
@@ -54,7 +53,7 @@ def test_the_loss_of_the_parts_is_that_by_quadrature():
     assert ((exact - summed).abs() < 2 * room * exact.sqrt() + room**2).all()
 
 
-def test_every_term_against_samples_of_one_step():
+def test_every_term_against_samples_of_one_step(change):
     """Means over 200,000 samples of the terms as they are written, with noise in the labels."""
     rate, second, noise = 0.7, 0.4, 0.5
     g = torch.Generator().manual_seed(7)

@@ -8,12 +8,13 @@ import torch
 from scipy.integrate import solve_ivp
 
 from tutelage import TutelageError
+from tutelage.networks import Network
 from tutelage.networks.activations import slope_of, value_and_derivative
 from tutelage.population.expectations import Units
 from tutelage.population.fluctuations import _Coordinates, _nodes, _OneStep, fluctuations
 from tutelage.population.nodes import rule
 from tutelage.population.online_sgd import online_sgd
-from tutelage.population.order_parameters import order_parameters
+from tutelage.population.order_parameters import OverlapRows, order_parameters, spectrum
 from tutelage.population.overlaps import overlaps
 
 START = torch.tensor([[0.6, 0.1, 0.5, 0.0], [0.1, 0.7, 0.0, 0.5]], dtype=torch.float64)
@@ -83,9 +84,9 @@ def test_the_covariance_of_one_step_is_that_of_samples(kind, noise):
     )
     off = increments - increments.mean(0)
     products = off[:, :, None] * off[:, None] / batch
-    frame = _Coordinates(now)
+    frame = _Coordinates(OverlapRows(now), learns=True)
     step = _OneStep(frame, noise, batch)
-    y, one = frame.packed(now.r, now.q, now.c), torch.ones(1, dtype=torch.float64)
+    y, one = frame.first[:, frame.index], torch.ones(1, dtype=torch.float64)
     here = y, torch.zeros(1, dtype=torch.long), eta * one, second * one
     exact, shorter = step.covariance(*here)[0], step.covariance(*here, shorter=True)[0]
     slack = 3 * (exact - shorter).abs().max()
@@ -99,9 +100,9 @@ def test_the_covariance_of_one_step_is_that_of_samples(kind, noise):
 def test_the_jacobian_is_that_of_the_course(kind):
     """The end of a short course turns with its start as exp(A t) says, to the order of t."""
     now = overlaps(*placed(kind, 4, 1))
-    frame = _Coordinates(now)
+    frame = _Coordinates(OverlapRows(now), learns=True)
     step = _OneStep(frame, 0.3, 1)
-    y, one = frame.packed(now.r, now.q, now.c), torch.ones(1, dtype=torch.float64)
+    y, one = frame.first[:, frame.index], torch.ones(1, dtype=torch.float64)
     who, rates = torch.zeros(1, dtype=torch.long), (0.8 * one, 0.3 * one)
     found = step.jacobian(y, who, *rates)[0]
     g = torch.Generator().manual_seed(1)
@@ -135,11 +136,122 @@ def test_the_spread_over_seeds_of_online_sgd_is_the_predicted_one(kind, d, membe
     scores = torch.cat(scores)
     assert scores.abs().max() < 4.5
     assert scores.square().mean() < 4  # the overlaps and the two times are correlated: 1 on average
-    frame = _Coordinates(run.start, spread.covariance.shape[2])
-    rows = frame.packed(run.r[-1], run.q[-1], run.c[-1])
+    frame = _Coordinates(OverlapRows(run.at(-1)), learns="second_rate" in options)
+    rows = frame.first[:, frame.index]
     scale = (spread.covariance[-1, 0].diagonal() / d).sqrt()
     gap = (rows.T.cov() - spread.covariance[-1, 0] / d) / (scale[:, None] * scale)
     assert gap.abs().max() < 6 / math.sqrt(members)  # a standard error is at most sqrt(2 / members)
+
+
+def with_biases(units, hidden, top):
+    """The network of these units with the same biases for all members."""
+    members = len(units.w)
+    biases = (torch.tensor([row], dtype=torch.float64).expand(members, -1) for row in (hidden, top))
+    return Network((units.w.mT, units.c), tuple(biases), units.activation, units.slope)
+
+
+@pytest.mark.parametrize("biased", [False, True], ids=["without biases", "with biases"])
+def test_the_covariance_of_one_step_is_that_of_samples_of_two_eigenspaces(biased):
+    """400,000 samples of what one sample does in every eigenspace, as it is written; four standard errors."""
+    eta, second, noise, shares = 0.7, 0.4, 0.5, (0.5, 0.5)
+    g = torch.Generator().manual_seed(7)
+    w, v = (torch.randn(1, n, 6, dtype=torch.float64, generator=g) / 6**0.5 for n in (2, 1))
+    a, b = (torch.randn(1, n, 1, dtype=torch.float64, generator=g) for n in (2, 1))
+    variances = torch.tensor([0.5] * 3 + [2.0] * 3, dtype=torch.float64)
+    hidden, taught_hidden, top, taught_top = ([0.4, -0.5], [0.6], [0.2], [-0.3]) if biased else ([0, 0], [0], [0], [0])
+    x = variances.sqrt() * torch.randn(400_000, 6, dtype=torch.float64, generator=g)
+    value, bend = value_and_derivative("erf", x @ w[0].T + torch.tensor(hidden))
+    taught = value_and_derivative("erf", x @ v[0].T + torch.tensor(taught_hidden))[0] @ b[0] + taught_top[0]
+    error = value @ a[0] + top[0] - taught - noise * torch.randn(len(x), 1, dtype=torch.float64, generator=g)
+    delta = bend * (error @ a[0].T)
+    spaces = [(x[:, part] @ w[0, :, part].T, x[:, part] @ v[0, :, part].T) for part in (slice(0, 3), slice(3, 6))]
+    r = [-eta * rho[:, :, None] * delta[:, None] for _, rho in spaces]
+    q = []
+    for (lam, _), mu, share in zip(spaces, (0.5, 2.0), shares, strict=True):
+        pairs = delta[:, :, None] * lam[:, None]
+        both = -eta * (pairs + pairs.mT) + eta**2 * mu * share * delta[:, :, None] * delta[:, None]
+        q.append(both[:, [0, 0, 1], [0, 1, 1]])
+    increments = [*(each.flatten(1) for each in r), *q, -second * value * error]
+    if biased:
+        increments += [-eta * delta, -second * error]
+    increments = torch.cat(increments, 1)
+    off = increments - increments.mean(0)
+    products = off[:, :, None] * off[:, None]
+
+    teacher, students = Units(v, b, "erf"), Units(w, a, "erf")
+    parts, *units = spectrum(teacher, students, variances)
+    now = overlaps(*units)
+    if biased:
+        now = overlaps(with_biases(units[0], taught_hidden, taught_top), with_biases(units[1], hidden, top))
+    frame = _Coordinates(OverlapRows(now, parts), learns=True)
+    step, one = _OneStep(frame, noise, 1), torch.ones(1, dtype=torch.float64)
+    here = frame.first[:, frame.index], torch.zeros(1, dtype=torch.long), eta * one, second * one
+    exact, shorter = step.covariance(*here)[0], step.covariance(*here, shorter=True)[0]
+    slack = 3 * (exact - shorter).abs().max()
+    assert slack < 1e-3 * exact.abs().max()
+    assert ((products.mean(0) - exact).abs() < 4.5 * products.std(0) / len(x) ** 0.5 + slack).all()
+    mean = increments.mean(0) - step.slope(*here)[0]
+    assert (mean.abs() < 4.5 * increments.std(0) / len(x) ** 0.5).all()
+
+
+def test_eigenspaces_that_hardly_differ_spread_as_one():
+    """The numbers followed are twice as many; their sums are those of the identity."""
+    start = placed("erf", 40, 1)
+    options = {"second_rate": 0.3, "label_noise": 0.3, "relative": 1e-6, "absolute": 1e-8}
+    plain = fluctuations(*start, 0.8, [0.0, 1.5], **options)
+    variances = torch.ones(40, dtype=torch.float64)
+    variances[[0, 2, *range(20, 38)]] += 1e-7
+    apart = fluctuations(*start, 0.8, [0.0, 1.5], covariance=variances, **options)
+    assert torch.allclose(plain.mean.q, apart.mean.q, atol=1e-6)
+    assert plain.covariance[1].abs().max() > 0.05
+    assert torch.allclose(plain.covariance, apart.covariance, atol=1e-4 * float(plain.covariance.abs().max()))
+
+
+def test_biases_of_odd_units_that_are_0_leave_the_spread_of_the_overlaps():
+    """By symmetry the biases' own fluctuations move the overlaps at second order only."""
+    start = placed("erf", 4, 1)
+    plain = fluctuations(*start, 0.8, [1.5], second_rate=0.3)
+    both = fluctuations(*(with_biases(u, [0.0, 0.0], [0.0]) for u in start), 0.8, [1.5], second_rate=0.3)
+    size = plain.covariance.shape[2]
+    assert torch.allclose(both.covariance[..., :size, :size], plain.covariance, atol=1e-3)
+    assert both.covariance[..., size:, :size].abs().max() < 1e-3
+    assert (both.biases(100)[0] > 1e-2).all()
+    with pytest.raises(TutelageError, match="the students have no biases"):
+        plain.biases(100)
+
+
+EIGENVALUES = torch.ones(120, dtype=torch.float64)
+EIGENVALUES[0], EIGENVALUES[2], EIGENVALUES[60:] = 2.0, 2.0, 0.5
+
+
+@pytest.mark.parametrize(
+    ("kind", "covariance", "biased"),
+    [("erf", EIGENVALUES, False), ("relu", EIGENVALUES, False), ("erf", EIGENVALUES, True), ("relu", None, True)],
+    ids=["erf, covariance", "relu, covariance", "erf, both", "relu, biases"],
+)
+def test_the_spread_with_a_covariance_and_with_biases_is_that_over_seeds(kind, covariance, biased):
+    """Standard deviations of 1,000 runs in 120 dimensions with their standard errors."""
+    d, members, options = 120, 1000, {"second_rate": 0.3, "label_noise": 0.2, "covariance": covariance}
+
+    def start(count):
+        units = placed(kind, d, count)
+        if not biased:
+            return units
+        return with_biases(units[0], [0.5, -0.8], [0.3]), with_biases(units[1], [0.1, 0.2], [-0.2])
+
+    spread = fluctuations(*start(1), 0.8, [1.5], **options)
+    run = online_sgd(*start(members), 0.8, [1.5], range(members), **options)
+    pairs = [(getattr(run, name), getattr(spread, name)(d)) for name in ("r", "q", "c")]
+    if biased:
+        pairs += zip(run.biases, spread.biases(d), strict=True)
+    scores = []
+    for met, predicted in pairs:
+        off = met - met.mean(1, keepdim=True)
+        kurtosis = (off**4).mean(1) / (off**2).mean(1) ** 2
+        scores.append(((met.std(1) / predicted[:, 0] - 1) / (((kurtosis - 1) / members).sqrt() / 2)).flatten())
+    scores = torch.cat(scores)
+    assert scores.abs().max() < 4.5
+    assert scores.square().mean() < 4
 
 
 def test_deviations_have_the_shapes_of_the_overlaps_and_shrink_with_the_dimension():

@@ -5,7 +5,18 @@ import torch
 
 from tutelage import TutelageError
 from tutelage.networks.activations import ACTIVATIONS, registered_by_user
-from tutelage.population import QUANTITIES, Units, averages, gradient, hessian, kernels, loss, method
+from tutelage.population import (
+    QUANTITIES,
+    Units,
+    averages,
+    biased_noise,
+    biased_smooth,
+    gradient,
+    hessian,
+    kernels,
+    loss,
+    method,
+)
 from tutelage.population.overlaps import overlaps
 
 SHIPPED = [name for name in ACTIVATIONS if not registered_by_user(name)]
@@ -33,7 +44,11 @@ def watched(function, name, called):
 def test_what_is_said_is_what_is_called(activation, biases, random_network, monkeypatch):
     """Quadrature over pairs, nodes and sums of erfs are watched; what is not known raises an error."""
     called = set()
-    for module, name in ((kernels, "expected"), (averages, "sampled_noise"), (averages, "_as_erfs")):
+    watched_names = (
+        (kernels, "expected"), (biased_smooth, "expected"), (averages, "sampled_noise"), (averages, "_as_erfs"),
+        (biased_noise, "_region"),
+    )  # fmt: skip
+    for module, name in watched_names:
         monkeypatch.setattr(module, name, watched(getattr(module, name), name, called))
     teacher, students = pair(activation, biases, random_network)
     for what in QUANTITIES:
@@ -44,8 +59,9 @@ def test_what_is_said_is_what_is_called(activation, biases, random_network, monk
                 ASK.get(what, overlaps)(teacher, students)
         elif what == "order parameters":
             averages.averages(overlaps(teacher, students))
-            found = called & {"sampled_noise", "_as_erfs"}
-            assert found == {"quadrature": {"sampled_noise"}, "sum of erfs": {"_as_erfs"}}.get(said, set())
+            found = called & {"sampled_noise", "_as_erfs", "_region"}
+            ways = {"quadrature": "sampled_noise", "sum of erfs": "_as_erfs", "two integrals": "_region"}
+            assert found == ({ways[said]} if said in ways else set())
         else:
             ASK[what](teacher, students)
             assert called == ({"expected"} if said == "quadrature" else set())

@@ -13,7 +13,7 @@ from tutelage.population.expectations import Units, loss
 from tutelage.population.flow import flow
 from tutelage.population.kernels import KINDS
 from tutelage.population.online_sgd import online_sgd
-from tutelage.population.order_parameters import change, follow_overlaps, order_parameters
+from tutelage.population.order_parameters import follow_overlaps, order_parameters
 from tutelage.population.overlaps import Overlaps, overlaps, recorded_overlaps
 
 START = torch.tensor([[0.6, 0.1, 0.5, 0.0], [0.1, 0.7, 0.0, 0.5]], dtype=torch.float64)
@@ -44,7 +44,7 @@ def test_the_vectors_have_the_overlaps_and_the_loss(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_term_against_samples_of_one_step(kind):
+def test_every_term_against_samples_of_one_step(kind, change):
     """Means over 200,000 samples of the terms as they are written, with noise in the labels."""
     rate, second, noise = 0.7, 0.4, 0.5
     teacher, students = drawn(kind)
@@ -198,7 +198,7 @@ def bump(u):
 
 
 @pytest.mark.parametrize("kind", ["gelu", "silu", "softplus", "sigmoid", pytest.param(bump, id="bump")], ids=str)
-def test_every_term_of_any_activation_against_samples_of_one_step(kind):
+def test_every_term_of_any_activation_against_samples_of_one_step(kind, change):
     rate, second, noise = 0.7, 0.4, 0.5
     g = torch.Generator().manual_seed(7)
     w, v = (torch.randn(1, 2, 6, dtype=torch.float64, generator=g) / 6**0.5 for _ in range(2))

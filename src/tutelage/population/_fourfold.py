@@ -47,19 +47,27 @@ def fourfold(covariance: Tensor, count: int, activation: str, slope: float = 0.0
     return _gates(covariance, count, *odd_and_even(activation, slope), nodes)
 
 
-def _erf(c: Tensor, count: int) -> Tensor:
-    r"""sigma'(u) = sqrt(2 / pi) exp(-u^2 / 2): with B the 2 x 2 block of (k, l), the covariance becomes
-    C - C_B (1 + B)^{-1} C_B^T, and the weight is (2 / pi) / sqrt det(1 + B)."""
+def tilted(c: Tensor, count: int) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[Tensor, ...], Tensor]:
+    r"""The covariance that is left by sigma'(u) = sqrt(2 / pi) exp(-u^2 / 2) of k and l.
+
+    With the 2 x 2 block B of (k, l): C - C_B (1 + B)^{-1} C_B^T [S, k, l, N, N], the two columns of C_B (1 + B)^{-1}
+    [S, k, l, N] each, the entries kk, ll and kl of (1 + B)^{-1} and det(1 + B) [S, k, l].
+    """
     diagonal = c.diagonal(dim1=1, dim2=2)[:, :count]
     block = c[:, :count, :count]
     first, second = (1 + diagonal).unsqueeze(2), (1 + diagonal).unsqueeze(1)
     determinant = first * second - block**2
     rows_k, rows_l = c[:, :count, None], c[:, None, :count]  # [S, k, 1, N], [S, 1, l, N]
-    inverse = [(x / determinant).unsqueeze(-1) for x in (second.expand_as(block), first.expand_as(block), -block)]
-    left = inverse[0] * rows_k + inverse[2] * rows_l
-    right = inverse[2] * rows_k + inverse[1] * rows_l
+    inverse = tuple(x / determinant for x in (second.expand_as(block), first.expand_as(block), -block))
+    kk, ll, kl = (entry.unsqueeze(-1) for entry in inverse)
+    left, right = kk * rows_k + kl * rows_l, kl * rows_k + ll * rows_l
     cut = left.unsqueeze(-1) * rows_k.unsqueeze(-2) + right.unsqueeze(-1) * rows_l.unsqueeze(-2)
-    now = c[:, None, None] - cut
+    return c[:, None, None] - cut, (left, right), inverse, determinant
+
+
+def _erf(c: Tensor, count: int) -> Tensor:
+    """The weight is (2 / pi) / sqrt det(1 + B), and the arcsine is left."""
+    now, _, _, determinant = tilted(c, count)
     size = 1 + now.diagonal(dim1=3, dim2=4)
     sine = now / (size.unsqueeze(-1) * size.unsqueeze(-2)).sqrt()
     return (2 / math.pi) ** 2 * torch.asin(sine.clamp(-1, 1)) / determinant.sqrt()[..., None, None]

@@ -14,12 +14,14 @@ import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.population import biased
 from tutelage.population._fourfold import fourfold
+from tutelage.population.biased_noise import biased_noise
 from tutelage.population.erf_sums import ErfSum, erf_sum
 from tutelage.population.expectations import gradient
 from tutelage.population.kernels import KINDS, odd_and_even
 from tutelage.population.nodes import sampled_noise
-from tutelage.population.overlaps import Overlaps, overlaps
+from tutelage.population.overlaps import Biases, Overlaps, overlaps
 from tutelage.population.quadrature import expected
 
 _SAFETY = 3.0
@@ -42,8 +44,10 @@ def noise_term(now: Overlaps, label_noise: float = 0.0) -> Tensor:
 
 def single_samples(now: Overlaps, shorter: bool = False) -> Tensor:
     """The part that the error of the student causes: [S, K, K]; shorter: by a shorter rule, where there is one."""
-    if not closed(now.activation):
+    if not closed(now.activation) or (now.biases is not None and now.activation not in KINDS):
         return sampled_noise(now, shorter)
+    if now.biases is not None:
+        return biased_noise(now, shorter)
     count = now.q.shape[1]
     both = torch.cat([now.c, -now.taught], 1)
     lean = now.c @ both.mT  # c_k . a_p
@@ -56,20 +60,26 @@ class Averages:
     """What the equations need of overlaps.
 
     towards: the gradient by the students' vectors [S, K, K + M], those of :meth:`Overlaps.vectors`; fan_outs: that by
-    the fan-outs [S, K, C]; noise: E[delta_k delta_l] [S, K, K].
+    the fan-outs [S, K, C]; noise: E[delta_k delta_l] [S, K, K]; biases: the gradient by the biases of units, E[delta_k]
+    [S, K], and of outputs, E[f - f*] [S, C], where there are some.
     """
 
     towards: Tensor
     fan_outs: Tensor
     noise: Tensor
+    biases: Biases | None = None
 
 
 def averages(now: Overlaps, label_noise: float = 0.0) -> Averages:
     """Gradient of the loss and noise of single samples at these overlaps."""
-    teacher, students = now.vectors()
     if (parts := stand_in(now.activation)) is not None:
         return _as_erfs(now, parts, label_noise)
-    return Averages(*gradient(teacher, students), noise_term(now, label_noise))
+    noise = noise_term(now, label_noise)
+    if now.biases is None:
+        return Averages(*gradient(*now.vectors()), noise)
+    found = biased.gradient(*now.networks())
+    assert found.biases is not None
+    return Averages(found.weights[0].mT, found.weights[1], noise, (found.biases[0], found.biases[1]))
 
 
 def stand_in(activation: str) -> ErfSum | None:
@@ -89,7 +99,7 @@ def closed(activation: str) -> bool:
 
 def error_of(now: Overlaps) -> float:
     """Error of the averages at these overlaps, relative to the largest: see :class:`OverlapTrajectory`."""
-    if closed(now.activation):
+    if closed(now.activation) and (now.biases is None or now.activation in ("erf", "linear")):
         return 0.0
     if (parts := stand_in(now.activation)) is not None:
         return max(parts.error, parts.slope_error)
@@ -100,20 +110,32 @@ def error_of(now: Overlaps) -> float:
 
 def _as_erfs(now: Overlaps, parts: ErfSum, label_noise: float) -> Averages:
     """Averages of the network of erf units that stands for this one, its tied parts added up."""
-    teacher, students = now.vectors()
-    taught, learnt = parts.units(teacher), parts.units(students)
-    by_part, dc = gradient(taught, learnt)
-    noise = noise_term(overlaps(taught, learnt), label_noise)  # [S, K n, K n]
+    biases: Biases | None = None
+    if now.biases is None:
+        taught, learnt = (parts.units(units) for units in now.vectors())
+        by_part, dc = gradient(taught, learnt)
+        noise = noise_term(overlaps(taught, learnt), label_noise)  # [S, K n, K n]
+    else:
+        teacher, students = (parts.network(network) for network in now.networks())
+        found = biased.gradient(teacher, students)
+        by_part, dc = found.weights[0].mT, found.weights[1]
+        noise = noise_term(overlaps(teacher, students), label_noise)
+        assert found.biases is not None
+        biases = parts.collected(found.biases[0], parts.widths), found.biases[1]
     once = parts.collected(noise, parts.widths)
     return Averages(
         parts.collected(by_part, parts.widths),
         parts.collected(dc, parts.weights),
         parts.collected(once.mT, parts.widths).mT,
+        biases,
     )
 
 
 def _slopes(now: Overlaps) -> Tensor:
     """E[sigma'(lambda_k) sigma'(lambda_l)]: [S, K, K]."""
+    if now.biases is not None:
+        w, means = now.vectors()[1].w, now.biases[0]
+        return torch.from_numpy(biased.slopes(w, means, w, means, now.activation, now.slope)[0])
     size = now.q.diagonal(dim1=1, dim2=2)
     if now.activation == "erf":
         inner = (1 + size).unsqueeze(2) * (1 + size).unsqueeze(1) - now.q**2

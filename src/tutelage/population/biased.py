@@ -1,5 +1,7 @@
 r"""Expected products of two units with biases under Gaussian inputs, in closed form through the bivariate normal.
 
+Here are relu, leaky, abs and linear units; :mod:`.biased_smooth` has erf and smooth activations.
+
 For U = w.x + b and V = v.x + c with x ~ N(0, I), deviations s = |w|, t = |v|, correlation r, h = b/s, k = c/t and
 :math:`q = \sqrt{1 - r^2}` (Rosenbaum 1961 gives the moments of a truncated bivariate normal):
 
@@ -8,18 +10,21 @@ For U = w.x + b and V = v.x + c with x ~ N(0, I), deviations s = |w|, t = |v|, c
     + bt\, \varphi(k)\, \Phi\!\left(\tfrac{h - rk}{q}\right) + st\, q^2\, \varphi_2(h, k; r)
 
 :math:`\Phi_2` is had from Owen's T. Leaky and abs follow from :math:`\sigma(u) = u_+ - \text{slope}\,(-u)_+`. A unit
-without weights is a constant, so an output bias is the fan-out of a unit with w = 0, b = 1.
+without weights is a constant, so an output bias is the fan-out of a unit with w = 0, b = 1, over its value.
 """
 
 import math
 
 import numpy as np
 import torch
-from scipy.special import ndtr, owens_t
+from scipy.special import ndtr
 from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
+from tutelage.networks.activations import value_and_derivative
+from tutelage.population import biased_smooth
+from tutelage.population.bivariate import both_below, phi
 
 _PARALLEL = 1e-12
 """Units whose correlation is this near to 1 or -1 are taken as parallel, where one normal variable is left."""
@@ -27,6 +32,10 @@ _CLOSE = 0.99
 """Above this correlation, up to sign, its sine is taken from differences of unit vectors."""
 
 _SLOPES = {"relu": 0.0, "abs": -1.0, "linear": 1.0}
+GATES = ("relu", "leaky", "abs", "linear")
+"""Activations that are a gate times the pre-activation."""
+_LEVELS = 1.0, -1.0, 2.0, 3.0
+"""Biases of the unit without weights that stands for an output bias: where the activation is largest, up to sign."""
 
 
 def product(w: Tensor, b: Tensor, v: Tensor, c: Tensor, activation: str = "relu", slope: float = 0.01) -> Tensor:
@@ -38,13 +47,14 @@ def product(w: Tensor, b: Tensor, v: Tensor, c: Tensor, activation: str = "relu"
     >>> round(product(one, zero, one, zero).item(), 12)
     0.5
     """
-    leak = _leak(activation, slope)
-    arrays = [a.detach().double().cpu().numpy() for a in (w, b, v, c)]
-    total = _rectified(*arrays)
+    x, y, z, u = (a.detach().double().cpu().numpy() for a in (w, b, v, c))
+    if activation not in GATES:
+        return torch.from_numpy(biased_smooth.product((x, y, z, u), activation))
+    leak = leak_of(activation, slope)
+    total = _rectified(x, y, z, u)
     # sigma(u) = u_+ - leak (-u)_+, so a product of two units is four products of rectified ones, each with signs
     # turned.
     if leak:
-        x, y, z, u = arrays
         total = total - leak * (_rectified(-x, -y, z, u) + _rectified(x, y, -z, -u))
         total = total + leak * leak * _rectified(-x, -y, -z, -u)
     return torch.from_numpy(total)
@@ -73,21 +83,33 @@ def gradient(teacher: Network, students: Network) -> Network:
     """
     _check(teacher, students)
     w, b, c = (torch.cat(pair, dim=1) for pair in zip(_units(students, 1.0), _units(teacher, -1.0), strict=True))
-    n, leak = students.widths[1], _leak(students.activation, students.slope)
+    n = students.widths[1]
     own_w, own_b = w[:, :n], b[:, :n]
-    along, outward, level = _slopes(own_w.numpy(), own_b.numpy(), w.numpy(), b.numpy(), leak)
+    along, outward, level = slopes(own_w, own_b, w, b, students.activation, students.slope)
     g = (c[:, :n] @ c.mT).numpy()
     dw = torch.from_numpy((g * along) @ w.numpy() + (g * outward).sum(2)[..., None] * own_w.numpy())
     dc = product(w, b, w, b, students.activation, students.slope)[:, : n + (students.biases is not None)] @ c
     weights = (dw.mT, dc[:, :n])
-    biases = None if students.biases is None else (torch.from_numpy((g * level).sum(2)), dc[:, n])
+    if students.biases is None:
+        return Network(weights, None, students.activation, students.slope)
+    top = dc[:, n] / _constant(students)[1]  # the derivative by the fan-out of a unit that is not 1 but a constant
+    biases = torch.from_numpy((g * level).sum(2)), top
     return Network(weights, biases, students.activation, students.slope)
+
+
+def slopes(
+    w: Tensor, b: Tensor, v: Tensor, c: Tensor, activation: str, slope: float = 0.01
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of all pairs, the coefficients of v and of w in E[sigma'(U) sigma(V) x], and E[sigma'(U) sigma(V)]: [S, p, q]."""
+    arrays = w.numpy(), b.numpy(), v.numpy(), c.numpy()
+    if activation not in GATES:
+        return biased_smooth.slopes(arrays, activation)
+    return _slopes(*arrays, leak_of(activation, slope))
 
 
 def _slopes(
     w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray, leak: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of all pairs, the coefficients of v and of w in E[sigma'(U) sigma(V) x], and E[sigma'(U) sigma(V)]: [S, p, q]."""
     both, ahead = _half(w, b, v, c)
     along, level = both, ahead
     if leak:
@@ -108,25 +130,25 @@ def _half(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> tuple[n
     usual = np.abs(r) <= 1 - _PARALLEL
     inner = np.where(usual, r, 0.0)
     q = np.sqrt((1 - inner) * (1 + inner))
-    chance = _both_below(h, k, inner, q)
-    mean = k * chance + _phi(k) * ndtr((h - inner * k) / q) + inner * _phi(h) * ndtr((k - inner * h) / q)
+    chance = both_below(h, k, inner, q)
+    mean = k * chance + phi(k) * ndtr((h - inner * k) / q) + inner * phi(h) * ndtr((k - inner * h) / q)
     # Parallel units depend on one normal variable X: both are on where X > -min(h, k), or, if they look opposite ways,
     # between -h and k, which is empty where h + k < 0.
     start, gap = np.minimum(h, k), np.maximum(ndtr(k) - ndtr(-h), 0)
-    beside = np.where(h + k > 0, _phi(k) - _phi(h) + k * gap, 0.0)
+    beside = np.where(h + k > 0, phi(k) - phi(h) + k * gap, 0.0)
     chance = np.where(usual, chance, np.where(r > 0, ndtr(start), gap))
-    mean = t * np.where(usual, mean, np.where(r > 0, _phi(start) + k * ndtr(start), beside))
+    mean = t * np.where(usual, mean, np.where(r > 0, phi(start) + k * ndtr(start), beside))
     on, level = b > 0, np.maximum(c, 0)
     # A unit without weights is a constant: it is on or off, and the other one keeps its own distribution.
     chance = np.where(s == 0, on * np.where(t == 0, c > 0, ndtr(k)), np.where(t == 0, (c > 0) * ndtr(h), chance))
-    return chance, np.where(s == 0, on * _mean(c, t), np.where(t == 0, ndtr(h) * level, mean))
+    return chance, np.where(s == 0, on * mean_above(c, t), np.where(t == 0, ndtr(h) * level, mean))
 
 
 def _at_boundary(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.ndarray:
     """phi(h)/s E[V_+ | U = 0] of all pairs, 0 for a unit without weights: [S, p, q]."""
     s, t, _, c, h, _, r = _standardised(w, b, v, c)
     spread = t * _sine(w, v, r)
-    return np.where(s == 0, 0.0, _phi(h) / np.where(s == 0, 1, s) * _mean(c - r * t * h, spread))
+    return np.where(s == 0, 0.0, phi(h) / np.where(s == 0, 1, s) * mean_above(c - r * t * h, spread))
 
 
 def _standardised(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -153,12 +175,10 @@ def directions(w: np.ndarray) -> np.ndarray:
     return w / np.where(size == 0, 1, size)
 
 
-def _leak(activation: str, slope: float) -> float:
-    """The slope below 0."""
-    if activation not in ("relu", "leaky", "abs", "linear"):
-        raise TutelageError(
-            f"there is no closed form with biases for '{activation}': choose relu, leaky, abs or linear"
-        )
+def leak_of(activation: str, slope: float) -> float:
+    """The slope of a gate below 0."""
+    if activation not in GATES:
+        raise TutelageError(f"there is no exact Hessian with biases for '{activation}': choose {', '.join(GATES)}")
     return slope if activation == "leaky" else _SLOPES[activation]
 
 
@@ -168,9 +188,17 @@ def _units(network: Network, sign: float) -> tuple[Tensor, Tensor, Tensor]:
     if network.biases is None:
         return w, w.new_zeros(w.shape[:2]), c
     b, top = (a.double() for a in network.biases)
-    constant = w.new_zeros(len(w), 1, w.shape[2])
-    ones = b.new_ones(len(w), 1)
-    return torch.cat([w, constant], 1), torch.cat([b, ones], 1), torch.cat([c, sign * top.unsqueeze(1)], 1)
+    level, value = _constant(network)
+    nowhere, there = w.new_zeros(len(w), 1, w.shape[2]), b.new_full((len(w), 1), level)
+    return torch.cat([w, nowhere], 1), torch.cat([b, there], 1), torch.cat([c, sign / value * top.unsqueeze(1)], 1)
+
+
+def _constant(network: Network) -> tuple[float, float]:
+    """Bias and value of the unit without weights that stands for an output bias."""
+    levels = torch.tensor(_LEVELS if network.activation not in GATES else _LEVELS[:1], dtype=torch.float64)
+    values = value_and_derivative(network.activation, levels, network.slope)[0]
+    place = int(values.abs().argmax())
+    return float(levels[place]), float(values[place])
 
 
 def _check(teacher: Network, students: Network) -> None:
@@ -195,8 +223,8 @@ def _rectified(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> np
     general = s * t * _standard(h, k, inner)
     parallel = s * t * np.where(r > 0, _same_way(h, k), _opposite(h, k))
     both = np.where(usual, general, parallel)
-    only_v = np.maximum(b, 0) * _mean(c, t)
-    only_u = np.maximum(c, 0) * _mean(b, s)
+    only_v = np.maximum(b, 0) * mean_above(c, t)
+    only_u = np.maximum(c, 0) * mean_above(b, s)
     return np.where(flat_u, only_v, np.where(flat_v, only_u, both))
 
 
@@ -204,44 +232,26 @@ def _standard(h: np.ndarray, k: np.ndarray, r: np.ndarray) -> np.ndarray:
     """E[(X + h)_+ (Y + k)_+] of standard normal X, Y with correlation r, |r| < 1."""
     q = np.sqrt((1 - r) * (1 + r))
     density = np.exp(-(h * h - 2 * r * h * k + k * k) / (2 * q * q)) / (2 * math.pi * q)
-    out = (h * k + r) * _both_below(h, k, r, q) + q * q * density
-    return out + k * _phi(h) * ndtr((k - r * h) / q) + h * _phi(k) * ndtr((h - r * k) / q)
-
-
-def _both_below(h: np.ndarray, k: np.ndarray, r: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """P(X < h, Y < k), by Owen (1956)."""
-    h, k = h + 0.0, k + 0.0  # minus zero would be taken from the other side
-    with np.errstate(divide="ignore", invalid="ignore"):
-        a, b = (k - r * h) / (h * q), (h - r * k) / (k * q)
-    # Owen's formula is 0/0 at the origin, where the arcsine law holds, and a = b = 0 would be the wrong limit there.
-    origin = (h == 0) & (k == 0)
-    a, b = (np.where(np.isnan(x), 0, x) for x in (a, b))
-    sides = np.sign(h) * np.sign(k)  # h k itself may underflow
-    half = np.where((sides < 0) | ((sides == 0) & (h + k < 0)), 0.5, 0.0)
-    out = (ndtr(h) + ndtr(k)) / 2 - owens_t(h, a) - owens_t(k, b) - half
-    return np.where(origin, 0.25 + np.arcsin(r) / (2 * math.pi), out)
+    out = (h * k + r) * both_below(h, k, r, q) + q * q * density
+    return out + k * phi(h) * ndtr((k - r * h) / q) + h * phi(k) * ndtr((h - r * k) / q)
 
 
 def _same_way(h: np.ndarray, k: np.ndarray) -> np.ndarray:
     """E[(X + h)_+ (X + k)_+]."""
     start = np.maximum(-h, -k)
-    return (1 + h * k) * ndtr(-start) + (start + h + k) * _phi(start)
+    return (1 + h * k) * ndtr(-start) + (start + h + k) * phi(start)
 
 
 def _opposite(h: np.ndarray, k: np.ndarray) -> np.ndarray:
     """E[(X + h)_+ (-X + k)_+]: only -h < X < k counts."""
-    inside = (h * k - 1) * (ndtr(k) - ndtr(-h)) + h * _phi(k) + k * _phi(h)
+    inside = (h * k - 1) * (ndtr(k) - ndtr(-h)) + h * phi(k) + k * phi(h)
     return np.where(h + k > 0, inside, 0.0)
 
 
-def _mean(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+def mean_above(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     """E[V_+] of a normal variable, or of a constant where the deviation is 0."""
     z = mean / np.where(deviation == 0, 1, deviation)
-    return np.where(deviation == 0, np.maximum(mean, 0), mean * ndtr(z) + deviation * _phi(z))
-
-
-def _phi(x: np.ndarray) -> np.ndarray:
-    return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    return np.where(deviation == 0, np.maximum(mean, 0), mean * ndtr(z) + deviation * phi(z))
 
 
 def hessian(teacher: Network, students: Network) -> Tensor:
@@ -257,7 +267,7 @@ def hessian(teacher: Network, students: Network) -> Tensor:
     """
     _check(teacher, students)
     w, b, c = (torch.cat(p, 1).numpy() for p in zip(_units(students, 1.0), _units(teacher, -1.0), strict=True))
-    n, leak = students.widths[1], _leak(students.activation, students.slope)
+    n, leak = students.widths[1], leak_of(students.activation, students.slope)
     own_w, own_b, g = w[:, :n], b[:, :n], c[:, :n] @ c.swapaxes(1, 2)
     lost = (own_w == 0).all(2) & (own_b == 0)
     if leak != 1 and lost.any():
@@ -301,14 +311,14 @@ def _second_moments(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) 
     inner = np.where(usual, r, 0.0)
     q = np.sqrt((1 - inner) * (1 + inner))
     z, y = (k - inner * h) / q, (h - inner * k) / q
-    density, first, second = _phi(h) * _phi(z) / q, _phi(h) * ndtr(z), _phi(k) * ndtr(y)
+    density, first, second = phi(h) * phi(z) / q, phi(h) * ndtr(z), phi(k) * ndtr(y)
     uu, vv = -h * first - inner * density, -k * second - inner * density
     # parallel units leave one normal variable, above both boundaries or between them
     start, meet = np.minimum(h, k), h + k > 0
-    along = np.where(r > 0, _phi(start), meet * (_phi(h) - _phi(k)))
-    square = np.where(r > 0, -start * _phi(start), meet * (-h * _phi(h) - k * _phi(k)))
+    along = np.where(r > 0, phi(start), meet * (phi(h) - phi(k)))
+    square = np.where(r > 0, -start * phi(start), meet * (-h * phi(h) - k * phi(k)))
     # a unit without weights is a constant, on or off
-    only_u, only_v = (c_all > 0) * _phi(h), (b_all > 0) * _phi(k)
+    only_u, only_v = (c_all > 0) * phi(h), (b_all > 0) * phi(k)
     zero, kinds = np.zeros_like(h), [s == 0, t == 0, usual]
     moments = (
         np.select(kinds, [zero, only_u, first], along),
@@ -344,9 +354,9 @@ def _at_kink(w: np.ndarray, b: np.ndarray, v: np.ndarray, c: np.ndarray) -> np.n
     mean, spread = c - r * t * h, t * q
     zeta = mean / np.where(spread == 0, 1, spread)
     above = np.where(spread == 0, 1.0 * (mean > 0), ndtr(zeta))
-    bump = np.where(spread == 0, 0.0, spread * _phi(zeta))
+    bump = np.where(spread == 0, 0.0, spread * phi(zeta))
     level = mean * above + bump
-    at = np.where(s == 0, 0.0, _phi(h) / np.where(s == 0, 1, s))
+    at = np.where(s == 0, 0.0, phi(h) / np.where(s == 0, 1, s))
     moments = (-h * level, spread * above, (h * h - 1) * level, bump, -h * spread * above)
     u1, n1, uu, nn, un = (at * moment for moment in moments)
     return _assembled(at * level, u1, n1, uu, nn, un, u, n)

@@ -18,6 +18,7 @@ from scipy.special import erf
 from torch import Tensor
 
 from tutelage.errors import TutelageError
+from tutelage.networks import Network
 from tutelage.networks.activations import value_and_derivative
 from tutelage.population.expectations import Units
 from tutelage.printing import printed
@@ -53,6 +54,14 @@ class ErfSum:
         w = units.w[:, :, None] * self.widths[:, None]
         c = units.c[:, :, None] * self.weights[:, None]
         return Units(w.flatten(1, 2), c.flatten(1, 2), "erf")
+
+    def network(self, network: Network) -> Network:
+        """The same network of erf units."""
+        first, second = network.weights
+        units = self.units(Units(first.mT, second, network.activation))
+        assert network.biases is not None
+        hidden = (network.biases[0].unsqueeze(2) * self.widths).flatten(1)
+        return Network((units.w.mT, units.c), (hidden, network.biases[1]), "erf")
 
     def collected(self, parts: Tensor, factors: Tensor) -> Tensor:
         """Sums over the parts of every unit, with a factor per part: [S, K n, ...] -> [S, K, ...]."""

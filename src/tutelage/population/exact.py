@@ -25,8 +25,7 @@ def loss(teacher: Network | Units, students: Network | Units) -> Tensor:
     teacher
         Two-layer networks, one per member or one for all.
     students
-        Two-layer networks with the teacher's inputs, outputs and activation (relu, leaky, abs, linear, or erf as
-        :class:`Units`).
+        Two-layer networks with the teacher's inputs, outputs and activation; :func:`method` has what is known of it.
 
     Returns
     -------

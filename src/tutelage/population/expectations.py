@@ -110,7 +110,7 @@ def as_units(network: Network | Units) -> Units:
 
 def loss(teacher: Units, students: Units) -> Tensor:
     """J of every member: [S]."""
-    _check(teacher, students)
+    check_fit(teacher, students)
     # Three terms of the size of the outputs whose sum is the loss. Where the student is nearly the teacher they cancel:
     # the absolute error stays about 1e-16 of the outputs' size, the relative one of a tiny loss does not.
     between_students = _half_sum(students, students)
@@ -120,7 +120,7 @@ def loss(teacher: Units, students: Units) -> Tensor:
 
 def gradient(teacher: Units, students: Units) -> tuple[Tensor, Tensor]:
     """dJ/dw [S, n, d] and dJ/dc [S, n, C] of the students."""
-    _check(teacher, students)
+    check_fit(teacher, students)
     if _looped(teacher, students):
         return _loops(teacher, students, second_layer=True)
     w_both, c_both = _both(teacher, students)
@@ -148,7 +148,7 @@ def first_layer_gradient(teacher: Units, students: Units) -> Tensor:
     >>> first_layer_gradient(teacher, teacher).abs().max() < 1e-12
     tensor(True)
     """
-    _check(teacher, students)
+    check_fit(teacher, students)
     if _looped(teacher, students):
         return _loops(teacher, students, second_layer=False)[0]
     w_both, c_both = _both(teacher, students)
@@ -184,7 +184,7 @@ def _loops(teacher: Units, students: Units, second_layer: bool) -> tuple[Tensor,
 
 def hessian(teacher: Units, students: Units) -> Tensor:
     """d2J/dw dw of the first layer, the units' coordinates one after another: [S, n d, n d]."""
-    _check(teacher, students)
+    check_fit(teacher, students)
     kind = students.activation, students.slope
     members, n, d = students.w.shape
     inner = students.c @ students.c.mT
@@ -205,7 +205,8 @@ def _half_sum(x: Units, y: Units) -> Tensor:
     return ((x.c @ y.c.mT) * kernel(x.w, y.w, x.activation, x.slope)).sum((1, 2)) / 2
 
 
-def _check(teacher: Units, students: Units) -> None:
+def check_fit(teacher: Units, students: Units) -> None:
+    """Raise an error for units of a teacher and of students that cannot be compared."""
     for what, place in (("input", "w"), ("output", "c")):
         a, b = (getattr(units, place).shape[2] for units in (teacher, students))
         if a != b:

@@ -114,8 +114,8 @@ def flow(
     Parameters
     ----------
     teacher
-        Two-layer networks, one per member or one for all. With biases (relu, leaky, abs, linear) teacher and students
-        are networks, and the biases of the layers that move are learned too.
+        Two-layer networks, one per member or one for all. With biases teacher and students are networks, and the biases
+        of the layers that move are learned too.
     students
         Where the flow starts.
     times

@@ -18,6 +18,14 @@ with what one sample does to the overlaps,
 :math:`|x|^2 / d` differs from 1, and different samples of a batch from being orthogonal, by :math:`1 / \sqrt d`; what
 that adds to :math:`\Sigma / d` is of order :math:`1 / d^2`, as is the square of the shift of the mean.
 
+Biases of units and outputs take the increments :math:`-\eta \delta_k` and :math:`-\eta_2 (f - f^*)`, and scatter in
+the same order as the overlaps.
+
+For inputs with a covariance the numbers are :math:`w_p \cdot P_e w_q` in every eigenspace, and their increments have
+:math:`w_p \cdot P_e x` in the place of :math:`\lambda` and :math:`\rho`. These are Gaussian with the pre-activations,
+on which alone :math:`\delta` depends: averages over the pre-activations are enough, of the products of means given
+them, and of :math:`E[\delta_k \delta_l]` times the covariances that are left.
+
 A is had from differences of the slope, D from the rules of :mod:`.nodes`, whose error is stated.
 """
 
@@ -30,11 +38,11 @@ from torch import Tensor
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.networks.activations import value_and_derivative
-from tutelage.population.expectations import Units, as_units
+from tutelage.population.expectations import Units
 from tutelage.population.integrate import integrate
 from tutelage.population.nodes import rule
-from tutelage.population.order_parameters import Factor, change, check_noise, rates_of
-from tutelage.population.overlaps import Overlaps, OverlapTrajectory, overlaps
+from tutelage.population.order_parameters import Factor, OverlapRows, beginning, check_noise, rates_of
+from tutelage.population.overlaps import Overlaps, OverlapTrajectory, trajectory_of
 from tutelage.printing import printed
 
 _STEPS = 1e-7, 1e-4
@@ -57,8 +65,9 @@ class OverlapFluctuations:
     mean
         The course in infinitely many dimensions, as of :func:`order_parameters`.
     covariance
-        d times the covariance of the coordinates at every time [T, S, D, D]: R row by row, the upper triangle of Q
-        row by row, and c row by row where it learns.
+        d times the covariance of the overlaps at every time [T, S, D, D]: R row by row, the upper triangle of Q row by
+        row, c row by row where it learns, the biases of units where there are some, and those of outputs where the
+        second layer learns.
     error
         Error of the covariance of one step's increments, relative to its largest entry: three times the largest
         difference from a shorter rule at the recorded times.
@@ -80,49 +89,66 @@ class OverlapFluctuations:
         """Standard deviation of the fan-outs [T, S, K, C]; 0 where they are fixed."""
         return self._deviations(dimension)[2]
 
-    def _deviations(self, dimension: int) -> tuple[Tensor, Tensor, Tensor]:
+    def biases(self, dimension: int) -> tuple[Tensor, Tensor]:
+        """Standard deviations of the biases of units [T, S, K] and of outputs [T, S, C]; 0 where they are fixed."""
+        if self.mean.start.biases is None:
+            raise TutelageError("the students have no biases, so there is no spread of them")
+        units, outputs = self._deviations(dimension)[3:]
+        return units, outputs
+
+    def _deviations(self, dimension: int) -> list[Tensor]:
         if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
             raise TutelageError(f"dimension must be a whole number of at least 1, got {dimension!r}")
-        variance = self.covariance.diagonal(dim1=2, dim2=3).clamp_min(0) / dimension
-        times, members, size = variance.shape
-        frame = _Coordinates(self.mean.start, size)
-        parts = frame.unpacked(variance.sqrt().reshape(times * members, size), zero=True)
-        r, q, c = (part.reshape(times, members, *part.shape[1:]) for part in parts)
-        return r, q, c
+        deviations = (self.covariance.diagonal(dim1=2, dim2=3).clamp_min(0) / dimension).sqrt()
+        times, members, size = deviations.shape
+        state = OverlapRows(self.mean.start)
+        least = _Coordinates(state, learns=False)
+        frame = least if size == least.size else _Coordinates(state, learns=True)
+        still = deviations.new_zeros(times * members, frame.first.shape[1])
+        still[:, frame.moving] = deviations.flatten(0, 1)[:, frame.source]
+        rows, *small = state.unpacked(still)
+        parts = rows[:, 0, :, state.k :].mT, rows[:, 0, :, : state.k], *small
+        return [part.reshape(times, members, *part.shape[1:]) for part in parts]
 
 
 class _Coordinates:
-    """The numbers that move, each once: R row by row, the upper triangle of Q, and c where it learns."""
+    """The numbers that move, each once: R and the upper triangle of Q in every eigenspace, fan-outs and biases.
 
-    def __init__(self, start: Overlaps, size: int | None = None, learns: bool = True) -> None:
-        self.start, (self.m, self.k) = start, start.r.shape[1:]
-        self.upper = torch.triu_indices(self.k, self.k)
-        fixed = self.m * self.k + self.upper.shape[1]
-        self.learns = learns if size is None else size > fixed
-        self.size = fixed + (start.c[0].numel() if self.learns else 0)
+    size: how many; index: their places in the rows of the equations; moving, source: the places in the rows that they
+    fill, and with which of them.
+    """
 
-    def packed(self, r: Tensor, q: Tensor, c: Tensor) -> Tensor:
-        """[A, ..., D] from R [A, ..., M, K], Q [A, ..., K, K] and c [A, ..., K, C]."""
-        parts = [r.flatten(-2), q[..., self.upper[0], self.upper[1]]]
-        return torch.cat([*parts, c.flatten(-2)] if self.learns else parts, -1)
+    def __init__(self, state: OverlapRows, learns: bool) -> None:
+        self.state, k = state, state.k
+        self.first = state.packed()
+        inner, c, *biases = (part[0] for part in state.unpacked(torch.arange(self.first.shape[1])[None]))
+        row, column = torch.triu_indices(k, k)
+        self.r, self.q = inner[..., k:].mT.flatten(), inner[:, row, column].flatten()
+        small = [c.flatten(), *biases] if learns else biases[:1]
+        self.index = torch.cat([self.r, self.q, *small])
+        self.size = len(self.index)
+        source = torch.full((self.first.shape[1],), -1)
+        source[self.index] = torch.arange(self.size)
+        self.mirrored = inner[:, column, row].flatten()
+        source[self.mirrored] = source[self.q]
+        self.moving = source >= 0
+        self.source = source[self.moving]
 
-    def unpacked(self, y: Tensor, who: Tensor | None = None, zero: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-        """R, Q and c of coordinates [A, D]; fan-outs that are fixed are those of the start, or 0."""
-        r, q, c = y.split([self.m * self.k, self.upper.shape[1], y.shape[1] - self.m * self.k - self.upper.shape[1]], 1)
-        square = y.new_zeros(len(y), self.k, self.k)
-        square[:, self.upper[0], self.upper[1]] = q
-        square[:, self.upper[1], self.upper[0]] = q
-        if self.learns:
-            fan_outs = c.view(-1, *self.start.c.shape[1:])
-        elif zero:
-            fan_outs = y.new_zeros(len(y), *self.start.c.shape[1:])
-        else:
-            fan_outs = self.start.c[who]
-        return r.view(-1, self.m, self.k), square, fan_outs
+    def rows(self, y: Tensor, who: Tensor) -> Tensor:
+        """The rows of the equations from coordinates [A, D]; what is fixed is that of the start."""
+        out = self.first[who]
+        out[:, self.moving] = y[:, self.source]
+        return out
 
     def overlaps(self, y: Tensor, who: Tensor) -> Overlaps:
-        start, (r, q, c) = self.start, self.unpacked(y, who)
-        return Overlaps(q, r, start.t[who], c, start.taught[who], start.activation, start.slope)
+        return self.state.overlaps(self.rows(y, who), who)
+
+    def shown(self, covariance: Tensor) -> Tensor:
+        """The covariance of the overlaps of the pre-activations from that of the coordinates [..., D, D]."""
+        values = self.state.parts.values
+        each = [torch.kron(values[None], torch.eye(len(ids) // len(values)).to(values)) for ids in (self.r, self.q)]
+        onto = torch.block_diag(*each, torch.eye(self.size - len(self.r) - len(self.q)).to(values))
+        return onto @ covariance @ onto.mT
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +161,8 @@ class _OneStep:
 
     def slope(self, y: Tensor, who: Tensor, eta: Tensor, second: Tensor) -> Tensor:
         """f(y): [A, D]."""
-        dq, dr, dc = change(self.frame.overlaps(y, who), eta, second, self.label_noise, self.batch)
-        return self.frame.packed(dr, dq, dc)
+        rows = self.frame.rows(y, who)
+        return self.frame.state.slope(rows, who, eta, second, self.label_noise, self.batch)[:, self.frame.index]
 
     def jacobian(self, y: Tensor, who: Tensor, eta: Tensor, second: Tensor) -> Tensor:
         """df/dy [A, D, D], the row of a coordinate of f, by central differences of all members at once."""
@@ -151,34 +177,73 @@ class _OneStep:
     def covariance(self, y: Tensor, who: Tensor, eta: Tensor, second: Tensor, shorter: bool = False) -> Tensor:
         """D [A, D, D]."""
         now = self.frame.overlaps(y, who)
-        units, outputs = self.frame.k + self.frame.m, now.c.shape[2]
+        units, outputs = now.covariance.shape[1], now.c.shape[2]
         z, weights = _nodes(units, outputs if self.label_noise else 0, shorter)
+        spaces = self.frame.state.parts.values[:, None, None] * self.frame.state.products(self.frame.rows(y, who), who)
+        split = now.root(-0.5).unsqueeze(1) @ spaces  # from independent numbers to what is expected of each eigenspace
         first, second_moments = y.new_zeros(len(y), y.shape[1]), y.new_zeros(len(y), y.shape[1], y.shape[1])
-        size = max(1, _CHUNK // (len(y) * (z.shape[1] + y.shape[1])))
+        noise = torch.zeros_like(now.q)
+        size = max(1, _CHUNK // (len(y) * (z.shape[1] + 2 * self.frame.first.shape[1])))
         for begin in range(0, len(z), size):
             part = slice(begin, begin + size)
-            g = self._increments(now, z[part], eta[:, None, None, None], second[:, None, None, None])
-            first += (weights[part, None] * g).sum(1)
-            second_moments += g.mT @ (weights[part, None] * g)
-        return (second_moments - first[:, :, None] * first[:, None]) / self.batch
+            g, delta = self._increments(now, z[part], split, eta[:, None, None], second[:, None, None])
+            weighted = weights[part, None] * g
+            first += weighted.sum(1)
+            second_moments += g.mT @ weighted
+            noise += delta.mT @ (weights[part, None] * delta)
+        total = second_moments - first[:, :, None] * first[:, None]
+        if len(self.frame.state.parts.values) > 1:
+            total = total + eta[:, None, None] ** 2 * self._unseen(spaces, split, noise)
+        return total / self.batch
 
-    def _increments(self, now: Overlaps, z: Tensor, eta: Tensor, second: Tensor) -> Tensor:
-        """g at every node [A, N, D]; nodes z [N, units], and [N, units + C] where labels are noisy."""
-        k, units = self.frame.k, self.frame.k + self.frame.m
-        u = z[:, :units] @ now.root()
+    def _increments(
+        self, now: Overlaps, z: Tensor, split: Tensor, eta: Tensor, second: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """g at every node [A, N, D], its mean given the pre-activations, and delta [A, N, K].
+
+        Nodes z [N, units], and [N, units + C] where labels are noisy.
+        """
+        k, units = now.q.shape[1], now.covariance.shape[1]
+        u = z[:, :units] @ now.root() + now.means.unsqueeze(1)
         active, bend = value_and_derivative(now.activation, u, now.slope)
-        error = active @ torch.cat([now.c, -now.taught], 1)
+        error = active @ torch.cat([now.c, -now.taught], 1) + now.offset.unsqueeze(1)
         if self.label_noise:
             error = error - self.label_noise * z[:, units:]
         delta = bend[..., :k] * (error @ now.c.mT)
-        learnt, taught = u[..., :k], u[..., k:]
-        drift = delta.unsqueeze(-1) * learnt.unsqueeze(-2)
-        both = delta.unsqueeze(-1) * delta.unsqueeze(-2)
-        return self.frame.packed(
-            -eta * taught.unsqueeze(-1) * delta.unsqueeze(-2),
-            -eta * (drift + drift.mT) + eta**2 / self.batch * both,
-            -second * active[..., :k].unsqueeze(-1) * error.unsqueeze(-2),
-        )
+        along = (z[:, :units] @ split).transpose(1, 2)  # [A, N, E, units]: w . P_e x given all pre-activations
+        drift = delta[:, :, None, :, None] * along[:, :, :, None]
+        out = drift.clone()
+        out[..., :k] += drift[..., :k].mT
+        out *= -eta[..., None, None]
+        both = (delta.unsqueeze(-1) * delta.unsqueeze(-2)).unsqueeze(2) * self.frame.state.parts.noise[:, None, None]
+        out[..., :k] += eta[..., None, None] ** 2 / self.batch * both
+        fans = active[..., :k].unsqueeze(-1) * error.unsqueeze(-2)
+        moves = [out.flatten(2), -second * fans.flatten(2)]
+        if now.biases is not None:
+            moves += [-eta * delta, -second * error]
+        return torch.cat(moves, 2)[..., self.frame.index], delta
+
+    def _unseen(self, spaces: Tensor, split: Tensor, noise: Tensor) -> Tensor:
+        r"""What the parts of the inputs add that pre-activations do not tell, over eta^2: [A, D, D].
+
+        In eigenspace e unit p has :math:`w_p \cdot P_e x`, Gaussian given all pre-activations with a covariance Z that
+        does not depend on them, so the products with :math:`\delta_k` have the covariance
+        :math:`E[\delta_k \delta_l] Z^{ef}_{pq}` beside that of their means.
+        """
+        members, count, units, _ = spaces.shape
+        flat = split.transpose(1, 2).flatten(2)  # [A, units, E units]
+        z = torch.block_diag(*torch.ones(count, units, units).to(spaces)) * spaces.flatten(1, 2).repeat(1, 1, count)
+        z = (z - flat.mT @ flat).view(members, count, units, count, units)
+        k = noise.shape[1]
+        both = torch.einsum("akl,aepfq->aekpflq", noise, z).reshape(members, count * k * units, -1)
+        onto = noise.new_zeros(self.frame.size, both.shape[1])
+        for ids, start in (
+            (self.frame.r, 0),
+            (self.frame.q, len(self.frame.r)),
+            (self.frame.mirrored, len(self.frame.r)),
+        ):
+            onto[torch.arange(len(ids)) + start, ids] += 1
+        return onto @ both @ onto.mT
 
 
 def _nodes(units: int, noises: int, shorter: bool) -> tuple[Tensor, Tensor]:
@@ -204,6 +269,7 @@ def fluctuations(
     label_noise: float = 0.0,
     batch: int = 1,
     schedule: Factor | None = None,
+    covariance: float | Tensor | None = None,
     relative: float = 1e-4,
     absolute: float = 1e-6,
     on_progress: Callable[[float], None] | None = None,
@@ -217,8 +283,9 @@ def fluctuations(
 
     Parameters
     ----------
-    teacher, students, rate, times, second_rate, label_noise, batch, schedule
-        As in :func:`order_parameters`; inputs have the identity as covariance.
+    teacher, students, rate, times, second_rate, label_noise, batch, schedule, covariance
+        As in :func:`order_parameters`. With a covariance of E different eigenvalues there are E times as many numbers
+        to follow, and the time grows with the square of that.
     relative, absolute
         Tolerances of the integrator.
     on_progress
@@ -237,11 +304,11 @@ def fluctuations(
     >>> [round(deviation, 3) for deviation in spread.r(100)[:, 0, 0, 0].tolist()]
     [0.0, 0.016]
     """
-    start = overlaps(as_units(teacher), as_units(students))
+    start, parts, _ = beginning(teacher, students, covariance)
     members = len(start.q)
     rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
     check_noise(label_noise, batch)
-    frame = _Coordinates(start, learns=bool((rates[1] > 0).any()))
+    frame = _Coordinates(OverlapRows(start, parts), learns=bool((rates[1] > 0).any()))
     step = _OneStep(frame, label_noise, batch)
     size = frame.size
 
@@ -256,17 +323,16 @@ def fluctuations(
         moves = turned + turned.mT + step.covariance(*here)
         return torch.cat([step.slope(*here), moves.flatten(1)], 1)
 
-    first = frame.packed(start.r, start.q, start.c)
+    first = frame.first[:, frame.index]
     zeros = first.new_zeros(members, size * size)
     states = integrate(
         slope, torch.cat([first, zeros], 1), times, relative=relative, absolute=absolute, on_progress=on_progress
     )
     everyone = torch.arange(members)
     each = [frame.overlaps(state[:, :size], everyone) for state in states]
-    q, r, c = (torch.stack([getattr(now, name) for now in each]) for name in ("q", "r", "c"))
     error = max(_error(step, float(t), state[:, :size], at_rates) for t, state in zip(times, states, strict=True))
-    covariance = states[:, :, size:].reshape(len(states), members, size, size)
-    return OverlapFluctuations(OverlapTrajectory(start, tuple(map(float, times)), q, r, c), covariance, error)
+    spread = frame.shown(states[:, :, size:].reshape(len(states), members, size, size))
+    return OverlapFluctuations(trajectory_of(start, each, times), spread, error)
 
 
 def _error(step: _OneStep, t: float, y: Tensor, at_rates: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]) -> float:

@@ -53,12 +53,12 @@ def sampled_noise(now: Overlaps, shorter: bool = False) -> Tensor:
     """E[delta_k delta_l] by the rule for so many units, without the noise of labels: [S, K, K]."""
     z, weights = rule(now.q.shape[1] + now.t.shape[1], shorter)
     root, count = now.root(), now.q.shape[1]
-    both = torch.cat([now.c, -now.taught], 1)
+    both, mean, offset = torch.cat([now.c, -now.taught], 1), now.means.unsqueeze(1), now.offset.unsqueeze(1)
     total = torch.zeros_like(now.q)
     size = max(1, _CHUNK // (len(root) * z.shape[1]))
     for begin in range(0, len(z), size):
         part = slice(begin, begin + size)
-        active, bend = value_and_derivative(now.activation, z[part] @ root, now.slope)  # [S, N, K + M]
-        delta = bend[..., :count] * (active @ both @ now.c.mT)
+        active, bend = value_and_derivative(now.activation, z[part] @ root + mean, now.slope)  # [S, N, K + M]
+        delta = bend[..., :count] * ((active @ both + offset) @ now.c.mT)
         total += delta.mT @ (delta * weights[part, None])
     return total

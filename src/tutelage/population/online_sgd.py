@@ -1,6 +1,7 @@
 """Online SGD in a finite number of dimensions, to be compared with the equations of the limit."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -9,10 +10,10 @@ from tutelage import draws
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
 from tutelage.networks.activations import value_and_derivative
-from tutelage.population.expectations import Units, as_units
+from tutelage.population.expectations import Units
 from tutelage.population.integrate import recorded_times
-from tutelage.population.order_parameters import Factor, check_noise, rates_of, spectrum
-from tutelage.population.overlaps import OverlapTrajectory, overlaps
+from tutelage.population.order_parameters import Factor, beginning, check_noise, rates_of
+from tutelage.population.overlaps import Overlaps, OverlapTrajectory, trajectory_of
 from tutelage.population.whitening import spectral
 
 _DRAWN = 1 << 22  # numbers drawn at a time
@@ -56,15 +57,12 @@ def online_sgd(
     >>> run.r.shape  # overlaps with the teacher: [time, member, student unit, teacher unit]
     torch.Size([2, 4, 1, 1])
     """
-    teacher, students = as_units(teacher), as_units(students)
     check_noise(label_noise, batch)
-    start, deviations = overlaps(teacher, students), None
-    if covariance is not None:
-        # In the basis of eigenvectors coordinates are independent; what is simulated is turned there once.
-        turned = spectrum(teacher, students, covariance)[1:]
-        start, deviations = overlaps(*turned), spectral(covariance, students.w.shape[2])[0].sqrt()
-        teacher, students = (units.moved(units.w / deviations) for units in turned)
-    members, count, d = students.w.shape
+    # In the basis of eigenvectors coordinates are independent; what is simulated is turned there once.
+    start, _, units = beginning(teacher, students, covariance)
+    members, _, d = units[1].w.shape
+    deviations = None if covariance is None else spectral(covariance, d)[0].sqrt()
+    state = _OnlineState(start, *units, deviations)
     seeds = draws.as_seeds(seeds)
     if len(seeds) != members:
         raise TutelageError(f"there are {len(seeds)} seeds for {members} members: give one per member")
@@ -73,39 +71,65 @@ def online_sgd(
         raise TutelageError(f"times must grow from 0 on by at least a step, 1 / {d}")
     both = ((rate, "rate"), (second_rate, "second_rate"))
     per_step = [rates_of(value, members, name)[:, None, None] / d for value, name in both]
-    taught = teacher.w.expand(members, -1, -1)
-    w, c = torch.cat([students.w, taught], 1).clone(), torch.cat([students.c, -start.taught], 1).clone()
     wanted, kept = set(record), []
-    draw = _stream(seeds, d, record[-1], c.shape[2], label_noise, batch, deviations)
-    # Invariant: at the head of the loop the students have seen `step` samples. The teacher's units stand below the
-    # students' in one array, with -c, so that one product gives the error f - f*.
+    draw = _stream(seeds, d, record[-1], start.c.shape[2], label_noise, batch, deviations)
+    # Invariant: at the head of the loop the students have seen `step` samples.
     for step in range(record[-1] + 1):
         if step in wanted:
-            w_students = w[:, :count] if deviations is None else w[:, :count] * deviations
-            w_taught = taught if deviations is None else taught * deviations
-            kept.append((w_students @ w_students.mT, w_taught @ w_students.mT, c[:, :count].clone()))
+            kept.append(state.overlaps())
             if on_progress:
                 on_progress(step / max(record[-1], 1))
         if step < record[-1]:
             factor = 1.0 if schedule is None else float(schedule(torch.tensor([step / d], dtype=torch.float64)))
-            _step(w, c, count, draw(step), [each * (factor / batch) for each in per_step], students)
-    q, r, c_kept = (torch.stack(a) for a in zip(*kept, strict=True))
-    if not (q.isfinite().all() and c_kept.isfinite().all()):
+            state.step(*draw(step), [each * (factor / batch) for each in per_step])
+    if not all(now.q.isfinite().all() and now.c.isfinite().all() for now in kept):
         raise TutelageError(f"online SGD at the rate {rate} has diverged: lower the rate")
-    return OverlapTrajectory(start, tuple(step / d for step in record), q, r, c_kept)
+    return trajectory_of(start, kept, tuple(step / d for step in record))
 
 
-def _step(
-    w: Tensor, c: Tensor, count: int, sample: tuple[Tensor, Tensor], rates: Sequence[Tensor], kind: Units
-) -> None:
-    """One batch for every member, in place: w [S, K + M, d] and c [S, K + M, C], the teacher's last with -c."""
-    x, noise = sample  # [S, B, d], [S, B, C]
-    active, bend = value_and_derivative(kind.activation, w @ x.mT, kind.slope)
-    error = active.mT @ c - noise
-    # Both layers move at the weights before the step: `back` is formed before c changes.
-    back = bend[:, :count] * (c[:, :count] @ error.mT)
-    w[:, :count].baddbmm_(rates[0] * back, x, alpha=-1)
-    c[:, :count].baddbmm_(rates[1] * active[:, :count], error, alpha=-1)
+class _OnlineState:
+    """Units w [S, K + M, d] and fan-outs c [S, K + M, C] of students and teachers, the teacher's last with -c.
+
+    Biases of units are the weights of one more input, which is 1, and that of the outputs (the students' less the
+    teachers') the fan-out of one more unit, whose activity is 1: both layers move as without them.
+    """
+
+    def __init__(self, start: Overlaps, teacher: Units, students: Units, deviations: Tensor | None) -> None:
+        self.start, self.count, self.deviations = start, students.w.shape[1], deviations
+        self.w = torch.cat([students.w, teacher.w.expand(len(students.w), -1, -1)], 1)
+        if deviations is not None:
+            self.w /= deviations
+        self.c = torch.cat([students.c, -start.taught], 1)
+        self.biased = start.biases is not None
+        if self.biased:
+            self.w = torch.cat([self.w, start.means.unsqueeze(2)], 2)
+            self.c = torch.cat([self.c, start.offset.unsqueeze(1)], 1)
+
+    def step(self, x: Tensor, noise: Tensor, rates: Sequence[Tensor]) -> None:
+        """One batch for every member, in place: x [S, B, d] and the noise of labels [S, B, C]."""
+        count, one = self.count, x.new_ones(())
+        if self.biased:
+            x = torch.cat([x, one.expand(*x.shape[:2], 1)], 2)
+        active, bend = value_and_derivative(self.start.activation, self.w @ x.mT, self.start.slope)
+        if self.biased:
+            active = torch.cat([active, one.expand(len(active), 1, active.shape[2])], 1)
+        error = active.mT @ self.c - noise
+        # Both layers move at the weights before the step: `back` is formed before c changes.
+        back = bend[:, :count] * (self.c[:, :count] @ error.mT)
+        self.w[:, :count].baddbmm_(rates[0] * back, x, alpha=-1)
+        self.c[:, :count].baddbmm_(rates[1] * active[:, :count], error, alpha=-1)
+        if self.biased:
+            self.c[:, -1:].baddbmm_(rates[1] * active[:, -1:], error, alpha=-1)
+
+    def overlaps(self) -> Overlaps:
+        """The overlaps of the pre-activations now."""
+        start, d = self.start, self.w.shape[2] - self.biased
+        w = self.w[..., :d] if self.deviations is None else self.w[..., :d] * self.deviations
+        students, taught = w[:, : self.count], w[:, self.count :]
+        now = replace(start, q=students @ students.mT, r=taught @ students.mT, c=self.c[:, : self.count].clone())
+        if start.taught_biases is None:
+            return now
+        return replace(now, biases=(self.w[:, : self.count, d].clone(), self.c[:, -1] + start.taught_biases[1]))
 
 
 def _stream(

@@ -24,20 +24,30 @@ For inputs with the covariance :math:`\Sigma = \sum_e \mu_e P_e`, of d_e dimensi
 .. math::
     \dot q^e_{kl} = -\eta \mu_e \sum_p (A_{kp} q^e_{pl} + A_{lp} q^e_{pk})
     + \tfrac{\eta^2}{B} \mu_e \tfrac{d_e}{d} E[\delta_k \delta_l], \qquad Q = \sum_e \mu_e q^e
+
+With biases of the units and of the outputs, :math:`\lambda_k = w_k \cdot x + b_k` and :math:`f = \sum_k c_k
+\sigma(\lambda_k) + a`, pre-activations have the means b and b*. A step of SGD at one learning rate :math:`\eta / d` for
+weights and biases, as a training takes it, changes b by :math:`-\tfrac{\eta}{d} \delta_k`: after d steps its mean has
+moved by order 1 and its variance, :math:`d \cdot (\eta / d)^2`, is of order 1/d. So biases cease to fluctuate too, have
+no term in :math:`\eta^2`, and join the equations by
+
+.. math:: \dot b_k = -\eta\, E[\delta_k], \qquad \dot a = -\eta_2\, E[f - f^*]
+
+where :math:`\lambda_l` and :math:`\rho_n` in the terms of Q and R are those without their biases, :math:`w_l \cdot x`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks import Network
-from tutelage.population.averages import Averages, averages, error_of
-from tutelage.population.expectations import Units, as_units
+from tutelage.population.averages import averages, error_of
+from tutelage.population.expectations import Units
 from tutelage.population.integrate import integrate
-from tutelage.population.overlaps import Overlaps, OverlapTrajectory, overlaps
+from tutelage.population.overlaps import Overlaps, OverlapTrajectory, apart, overlaps_of, trajectory_of
 from tutelage.population.whitening import spectral
 
 _FAR = 1e9
@@ -65,6 +75,11 @@ class Spectrum:
     shares: Tensor
     inner: Tensor
 
+    @property
+    def noise(self) -> Tensor:
+        """The mean square length of the inputs in every eigenspace, over all dimensions [E]."""
+        return self.values * self.shares
+
 
 def spectrum(teacher: Units, students: Units, covariance: float | Tensor) -> tuple[Spectrum, Units, Units]:
     """The spectrum of a covariance, and the units for whitened inputs in the basis of its eigenvectors."""
@@ -86,16 +101,15 @@ def spectrum(teacher: Units, students: Units, covariance: float | Tensor) -> tup
     )
 
 
-def change(
-    now: Overlaps, rate: Tensor, second_rate: Tensor, label_noise: float = 0.0, batch: int = 1
-) -> tuple[Tensor, Tensor, Tensor]:
-    """dQ/dt [S, K, K], dR/dt [S, M, K] and dc/dt [S, K, C] at the rates [S] of the two layers."""
-    found, root = averages(now, label_noise), now.root()
-    k, eta = now.q.shape[1], rate[:, None, None]
-    # dQ and dR of gradient flow are products of the exact gradient with the vectors: w_l . dJ/dw_k, and w*_n . dJ/dw_k.
-    along = found.towards @ root
-    dq = -eta * (along[..., :k] + along[..., :k].mT) + eta**2 / batch * found.noise
-    return dq, -eta * along[..., k:].mT, -second_rate[:, None, None] * found.fan_outs
+def beginning(
+    teacher: Network | Units, students: Network | Units, covariance: float | Tensor | None
+) -> tuple[Overlaps, Spectrum | None, tuple[Units, Units]]:
+    """The overlaps at the start, the spectrum of the inputs, and the units of teacher and students that have them."""
+    taught, learning, *biases = apart(teacher, students)
+    parts = None
+    if covariance is not None:
+        parts, taught, learning = spectrum(taught, learning, covariance)
+    return overlaps_of(taught, learning, *biases), parts, (taught, learning)
 
 
 def order_parameters(
@@ -121,16 +135,16 @@ def order_parameters(
     Parameters
     ----------
     teacher, students
-        Two-layer networks without biases; only their overlaps and fan-outs matter. The expectations are closed forms
-        or one-dimensional for relu, leaky, abs, linear, erf and hermite-k, sums of erfs for odd bounded activations
-        such as tanh, and by quadrature for any other activation, a function of yours too; ``error`` of the result tells
-        how exact they are.
+        Two-layer networks; only their overlaps, fan-outs and biases matter. The expectations are closed forms or
+        one-dimensional for relu, leaky, abs, linear, erf and hermite-k, sums of erfs for odd bounded activations such
+        as tanh, and by quadrature for any other activation, a function of yours too; :func:`method` has them with
+        biases. ``error`` of the result tells how exact they are. Students learn the biases that they have.
     rate
-        eta = d times the learning rate of the first layer, one for all members or one per member.
+        eta = d times the learning rate of the first layer and its biases, one for all members or one per member.
     times
         Times to record, in steps / d, increasing.
     second_rate
-        The same for the fan-outs; 0 keeps them fixed.
+        The same for the fan-outs and the biases of the outputs; 0 keeps them fixed.
     label_noise
         Standard deviation of Gaussian noise on every output.
     batch
@@ -158,11 +172,7 @@ def order_parameters(
     >>> limit.losses().shape
     torch.Size([3, 1])
     """
-    teacher, students = as_units(teacher), as_units(students)
-    parts = None
-    if covariance is not None:
-        parts, teacher, students = spectrum(teacher, students, covariance)
-    start = overlaps(teacher, students)
+    start, parts, _ = beginning(teacher, students, covariance)
     options = {"second_rate": second_rate, "label_noise": label_noise, "batch": batch, "schedule": schedule}
     tolerances = {"relative": relative, "absolute": absolute, "on_progress": on_progress}
     return follow_overlaps(start, rate, times, parts=parts, **options, **tolerances)  # type: ignore[arg-type]
@@ -189,7 +199,7 @@ def follow_overlaps(
     members = len(start.q)
     rates = [rates_of(value, members, name) for value, name in ((rate, "rate"), (second_rate, "second_rate"))]
     check_noise(label_noise, batch)
-    state = _Rows(start, parts)
+    state = OverlapRows(start, parts)
     first = state.packed()
     bound = _FAR * torch.maximum(first.abs().amax(1), start.t.flatten(1).abs().amax(1)).clamp_min(1)
     lost = torch.zeros(members, dtype=torch.bool)
@@ -201,10 +211,9 @@ def follow_overlaps(
         fine = (y.abs() < bound[who, None]).all(1, keepdim=True)
         lost[who] |= ~fine[:, 0]
         safe = torch.where(fine, y, first[who])
-        now = state.overlaps(safe, who)
         factor = torch.ones_like(t) if schedule is None else schedule(t)
         eta, second = (each[who] * factor for each in rates)
-        moves = state.moves(safe, now, averages(now, label_noise), eta, second, eta**2 / batch, who)
+        moves = state.slope(safe, who, eta, second, label_noise, batch)
         return torch.where(fine, moves, torch.inf)  # a step that leads there is taken back
 
     try:
@@ -216,14 +225,17 @@ def follow_overlaps(
         raise TutelageError(f"the overlaps of member {member} grow without bound: lower the rate") from why
     everyone = torch.arange(members)
     each = [state.overlaps(y, everyone) for y in states]
-    q, r, c = (torch.stack([getattr(now, name) for now in each]) for name in ("q", "r", "c"))
-    return OverlapTrajectory(start, tuple(map(float, times)), q, r, c, max(error_of(now) for now in each))
+    return trajectory_of(start, each, times, max(error_of(now) for now in each))
 
 
-class _Rows:
-    """The numbers that the equations move, as rows: products of students with all vectors, per eigenspace, and c."""
+class OverlapRows:
+    """The numbers that the equations move, one row per member.
 
-    def __init__(self, start: Overlaps, parts: Spectrum | None) -> None:
+    Products of students with all vectors, students first, in every eigenspace of the inputs, and what does not depend
+    on their dimensions: fan-outs and biases.
+    """
+
+    def __init__(self, start: Overlaps, parts: Spectrum | None = None) -> None:
         self.start, self.k = start, start.q.shape[1]
         one = torch.ones(1, dtype=torch.float64)
         self.parts = parts or Spectrum(one, one, start.covariance.unsqueeze(1))
@@ -231,39 +243,52 @@ class _Rows:
         self.shape = self.parts.inner[:, :, : self.k].shape[1:]  # [E, K, K + M]
 
     def packed(self) -> Tensor:
-        return torch.cat([self.parts.inner[:, :, : self.k].flatten(1), self.start.c.flatten(1)], 1)
+        small = self.start.c, *(self.start.biases or ())
+        return torch.cat([each.flatten(1) for each in (self.parts.inner[:, :, : self.k], *small)], 1)
 
-    def unpacked(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Products [A, E, K, K + M] and fan-outs [A, K, C]."""
-        rows, c = y.split([self.shape.numel(), y.shape[1] - self.shape.numel()], 1)
-        return rows.view(-1, *self.shape), c.view(-1, *self.start.c.shape[1:])
+    def unpacked(self, y: Tensor) -> tuple[Tensor, ...]:
+        """Products [A, E, K, K + M] and fan-outs [A, K, C], and biases [A, K] and [A, C]."""
+        shapes = self.shape, *(each.shape[1:] for each in (self.start.c, *(self.start.biases or ())))
+        parts = y.split([shape.numel() for shape in shapes], 1)
+        return tuple(part.view(-1, *shape) for part, shape in zip(parts, shapes, strict=True))
 
     def overlaps(self, y: Tensor, who: Tensor) -> Overlaps:
         """The overlaps of the pre-activations."""
-        start, (rows, c) = self.start, self.unpacked(y)
+        start, (rows, c, *biases) = self.start, self.unpacked(y)
         both = torch.einsum("e,sekp->skp", self.parts.values, rows)
         q, r = both.split([self.k, both.shape[2] - self.k], 2)
-        return Overlaps(q, r.mT, start.t[who], c, start.taught[who], start.activation, start.slope)
+        now = Overlaps(q, r.mT, start.t[who], c, start.taught[who], start.activation, start.slope)
+        if start.taught_biases is None:
+            return now
+        hidden, top = start.taught_biases
+        return replace(now, biases=(biases[0], biases[1]), taught_biases=(hidden[who], top[who]))
 
-    def moves(
-        self, y: Tensor, now: Overlaps, found: Averages, eta: Tensor, second: Tensor, noise: Tensor, who: Tensor
-    ) -> Tensor:
-        """The slope of the rows, with rates and the factor on the noise [A]."""
-        k, parts = self.k, self.parts
+    def products(self, y: Tensor, who: Tensor) -> Tensor:
+        """Products of all vectors in every eigenspace [A, E, K + M, K + M]."""
+        rows, k = self.unpacked(y)[0], self.k
+        below = torch.cat([rows[..., k:].mT, self.parts.inner[who][:, :, k:, k:]], 3)
+        return torch.cat([rows, below], 2)
+
+    def slope(self, y: Tensor, who: Tensor, eta: Tensor, second: Tensor, label_noise: float, batch: int) -> Tensor:
+        """The slope of the rows y of some members at the rates of the two layers [A]."""
+        k, parts, now = self.k, self.parts, self.overlaps(y, who)
+        found = averages(now, label_noise)
+        # dQ and dR of gradient flow are products of the exact gradient with the vectors: w_l . dJ/dw_k, w*_n . dJ/dw_k.
         if self.plain:
             along = (found.towards @ now.root()).unsqueeze(1)
         else:
-            rows, _ = self.unpacked(y)
-            below = torch.cat([rows[..., k:].mT, parts.inner[who][:, :, k:, k:]], 3)
-            every = torch.cat([rows, below], 2)  # [A, E, K + M, K + M]
             coefficients = found.towards @ now.root(-0.5)
-            along = parts.values[:, None, None] * (coefficients.unsqueeze(1) @ every)
+            along = parts.values[:, None, None] * (coefficients.unsqueeze(1) @ self.products(y, who))
         drift = along.clone()
         drift[..., :k] += along[..., :k].mT
-        added = (noise[:, None, None] * found.noise).unsqueeze(1) * (parts.values * parts.shares)[:, None, None]
+        added = (eta[:, None, None] ** 2 / batch * found.noise).unsqueeze(1) * parts.noise[:, None, None]
         out = -eta[:, None, None, None] * drift
         out[..., :k] += added
-        return torch.cat([out.flatten(1), (-second[:, None, None] * found.fan_outs).flatten(1)], 1)
+        small = -second[:, None] * found.fan_outs.flatten(1)
+        if found.biases is None:
+            return torch.cat([out.flatten(1), small], 1)
+        hidden, top = found.biases
+        return torch.cat([out.flatten(1), small, -eta[:, None] * hidden, -second[:, None] * top], 1)
 
 
 def check_noise(label_noise: float, batch: int) -> None:

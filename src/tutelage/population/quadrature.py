@@ -8,7 +8,7 @@ looks like one, an error is raised instead of a number that is not exact. Where 
 orthogonal units, a difference within ``ROUNDING`` of their size is no error of the rule.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import torch
@@ -41,24 +41,27 @@ def _rule(nodes: int) -> tuple[Tensor, Tensor]:
 
 
 def expected(
-    first: Tensor, second: Tensor, cosine: Tensor, activation: str, what: str = "values"
-) -> tuple[Tensor, ...]:
+    first: Tensor, second: Tensor, cosine: Tensor, activation: str, what: str = "values",
+    biases: tuple[Tensor, Tensor] | None = None,
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Expectations of all pairs: lengths [S, p], [S, q] and cosines [S, p, q] -> [S, p, q] each.
 
-    what: "values" for E[sigma(u) sigma(v)]; "slopes" for E[sigma'(u) sigma'(v)] and E[sigma'(u) sigma(v) z_1].
+    what: "values" for E[sigma(u) sigma(v)]; "slopes" for E[sigma'(u) sigma'(v)] and E[sigma'(u) sigma(v) z_1], and with
+    biases [S, p], [S, q] of the units also E[sigma'(u) sigma(v)].
     """
-    a, b = torch.broadcast_tensors(first.unsqueeze(2), second.unsqueeze(1))
-    a, b, rho = (t.reshape(-1).double().cpu() for t in (a, b, cosine))
-    few, fewer = (_integrated(a, b, rho, activation, what, nodes) for nodes in (FEW, 3 * FEW // 4))
+    sizes = (first, second) if biases is None else (first, second, *biases)
+    columns = torch.broadcast_tensors(cosine, *(t.unsqueeze(1 + (place + 1) % 2) for place, t in enumerate(sizes)))
+    rho, *units = (t.reshape(-1).double().cpu() for t in columns)
+    few, fewer = (_integrated(units, rho, activation, what, nodes) for nodes in (FEW, 3 * FEW // 4))
     if all(not x.numel() or (x - y).abs().max() <= AGREED * x.abs().max() for x, y in zip(few, fewer, strict=True)):
         return tuple(x.view(cosine.shape).to(cosine.device) for x in few)
-    fine, coarse = (_integrated(a, b, rho, activation, what, nodes) for nodes in (NODES, 3 * NODES // 4))
+    fine, coarse = (_integrated(units, rho, activation, what, nodes) for nodes in (NODES, 3 * NODES // 4))
     for place, (x, y) in enumerate(zip(fine, coarse, strict=True)):
         if not x.numel() or (off := (x - y).abs().max()) <= TOLERANCE * x.abs().max().clamp_min(1e-12):
             continue
         # Only where the two rules differ: the size of the integrand, to tell cancellation from an activation that is
         # not smooth.
-        size = _integrated(a, b, rho, activation, what, NODES, torch.abs)[place].max()
+        size = _integrated(units, rho, activation, what, NODES, torch.abs)[place].max()
         if not off <= ROUNDING * size:
             raise TutelageError(
                 f"there is no exact expectation for the activation '{activation}' with units of length "
@@ -69,29 +72,32 @@ def expected(
 
 
 def _integrated(
-    a: Tensor, b: Tensor, rho: Tensor, activation: str, what: str, nodes: int,
+    units: Sequence[Tensor], rho: Tensor, activation: str, what: str, nodes: int,
     of: Callable[[Tensor], Tensor] = lambda f: f,
 ) -> tuple[Tensor, ...]:  # fmt: skip
+    """units: lengths of both units of every pair, and their biases where they have some, [P] each."""
     z, weight = _rule(nodes)
+    a, b, *biases = (column[:, None] for column in units)
     sine = ((1 - rho) * (1 + rho)).clamp_min(0).sqrt()
-    integrand: Callable[..., tuple[Tensor, ...]] = _values if what == "values" else _slopes
     # Every pair needs nodes^2 values, 40,000 at 200 nodes: pairs are taken some at a time to bound the memory.
     size, parts = max(1, _CHUNK // nodes**2), []
-    for begin in range(0, len(a), size):
+    for begin in range(0, max(len(a), 1), size):
         part = slice(begin, begin + size)
-        u = a[part, None] * z
-        v = b[part, None, None] * (rho[part, None, None] * z[:, None] + sine[part, None, None] * z)
-        parts.append([((of(f) @ weight) * weight).sum(1) for f in integrand(u, v, z, activation)])
-    return (
-        tuple(torch.cat(columns) for columns in zip(*parts, strict=True)) if parts else (a,) * (1 + (what != "values"))
-    )
+        u = a[part] * z
+        v = b[part, None] * (rho[part, None, None] * z[:, None] + sine[part, None, None] * z)
+        if biases:
+            u, v = u + biases[0][part], v + biases[1][part, None]
+        integrands = _values(u, v, activation) if what == "values" else _slopes(u, v, z, activation, bool(biases))
+        parts.append([((of(f) @ weight) * weight).sum(1) for f in integrands])
+    return tuple(torch.cat(columns) for columns in zip(*parts, strict=True))
 
 
-def _values(u: Tensor, v: Tensor, z: Tensor, activation: str) -> tuple[Tensor, ...]:
+def _values(u: Tensor, v: Tensor, activation: str) -> tuple[Tensor, ...]:
     return (value_and_derivative(activation, u)[0].unsqueeze(2) * value_and_derivative(activation, v)[0],)
 
 
-def _slopes(u: Tensor, v: Tensor, z: Tensor, activation: str) -> tuple[Tensor, ...]:
+def _slopes(u: Tensor, v: Tensor, z: Tensor, activation: str, level: bool) -> tuple[Tensor, ...]:
     bend = value_and_derivative(activation, u)[1].unsqueeze(2)
     value, slope = value_and_derivative(activation, v)
-    return bend * slope, bend * value * z[:, None]
+    both = bend * value
+    return (bend * slope, both * z[:, None], both) if level else (bend * slope, both * z[:, None])

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from tutelage.population.order_parameters import overlaps
+from tutelage.population import overlaps
 from tutelage.specialisation.studies.order_parameters import (
     START,
     OverlapCourse,
