@@ -17,14 +17,14 @@ from torch import Tensor, fx, nn
 from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from tutelage.functions.matching._channel_groups import ChannelGroup, channel_groups
+from tutelage.functions.matching._channel_groups import ChannelGroup, channel_groups, kept
 from tutelage.printing import printed
 
 _KEPT_AT_ZERO = (torch.relu, functional.relu, functional.relu6, functional.leaky_relu, functional.gelu, functional.silu,
                  torch.tanh, "relu", "relu_", "tanh", torch.mean, "mean", functional.max_pool2d, functional.avg_pool2d,
                  functional.adaptive_avg_pool2d, torch.max_pool2d, functional.adaptive_max_pool2d)  # fmt: skip
 _BELOW_ZERO = (torch.relu, functional.relu, functional.relu6, "relu", "relu_")
-_ROUNDING = 1e-5  # of a constant that a batch norm computes in float32
+_ROUNDINGS = 100  # of a constant that a batch norm computes, at most
 _SAME = (functional.dropout, torch.flatten, "flatten", "view", "reshape", "contiguous")
 
 
@@ -71,39 +71,43 @@ def prune_channels(module: nn.Module) -> ChannelPruning:
     >>> found.removed, found.module[0].out_channels
     ({'0': (1,)}, 3)
     """
-    groups = channel_groups(module)
-    traced = fx.symbolic_trace(copy.deepcopy(module).eval())
-    silent = _Constants(traced).silent()
     removed = {}
     small = copy.deepcopy(module)
-    for group in groups:
-        gone = _gone(group, module, silent)
-        if not gone.any():
-            continue
-        # A layer without channels cannot be written.
-        if gone.all():
-            gone[0] = False
+    for group, gone in superfluous(module):
         removed[group.name] = tuple(gone.nonzero().flatten().tolist())
         for name, axis in group.axes:
             _cut(small, name, axis, ~gone)
     counts = [sum(p.numel() for p in m.parameters()) for m in (module, small)]
-    return ChannelPruning(small, {n: r for n, r in removed.items() if r}, (counts[0], counts[1]))
+    return ChannelPruning(small, removed, (counts[0], counts[1]))
+
+
+def superfluous(module: nn.Module) -> list[tuple[ChannelGroup, Tensor]]:
+    """The groups with channels that can go, and which of them can: bool [channels], never all."""
+    traced = copy.deepcopy(module).eval()
+    if not isinstance(traced, fx.GraphModule):
+        traced = fx.symbolic_trace(traced)
+    silent = _Constants(traced).silent()
+    result = []
+    for group in channel_groups(module):
+        gone = _gone(group, module, silent)
+        # A layer without channels cannot be written.
+        if gone.all():
+            gone[0] = False
+        if gone.any():
+            result.append((group, gone))
+    return result
 
 
 def _gone(group: ChannelGroup, module: nn.Module, silent: Mapping[str, Tensor]) -> Tensor:
-    """Which channels of a group go: 0 wherever they are taken from, or taken with weight 0 alone."""
-    state, zero, unheard = module.state_dict(), None, None
+    """Which channels of a group go: those that every layer that takes them takes as 0, or with weight 0 alone."""
+    state, gone = module.state_dict(), []
     for name, axis in group.axes:
-        if axis != 1:
-            continue
-        heard = silent[name.removesuffix(".weight")]
-        rows = (state[name].movedim(1, 0).reshape(group.size, -1) == 0).all(1).cpu()
-        zero = heard if zero is None else zero & heard
-        unheard = rows if unheard is None else unheard & rows
+        if axis == 1:
+            unheard = (state[name].movedim(1, 0).reshape(group.size, -1) == 0).all(1).cpu()
+            zero = silent.get(name.removesuffix(".weight"))
+            gone.append(unheard if zero is None else unheard | zero.reshape(group.size, -1).all(1))
     # Nothing listens as far as the graph shows (a group whose channels leave the module): nothing goes.
-    if zero is None or unheard is None:
-        return torch.zeros(group.size, dtype=torch.bool)
-    return zero | unheard
+    return torch.stack(gone).all(0) if gone else torch.zeros(group.size, dtype=torch.bool)
 
 
 def _cut(module: nn.Module, name: str, axis: int, kept: Tensor) -> None:
@@ -134,7 +138,8 @@ def _cut(module: nn.Module, name: str, axis: int, kept: Tensor) -> None:
 class _Constants:
     """What is known of the channels of every value: their constant, NaN where they vary, [channels] in float64.
 
-    A constant other than 0 is lost at padding, and so at convolutions and pools.
+    -inf stands for a constant that is only known to be below 0, as rounding changes it. A constant other than 0 is lost
+    at padding, and so at convolutions and pools. Behind a flattening there may be a whole number of entries per channel.
     """
 
     def __init__(self, traced: fx.GraphModule) -> None:
@@ -152,10 +157,15 @@ class _Constants:
         return silent
 
     def _value(self, node: fx.Node, below: list[Tensor | None]) -> Tensor | None:
+        if node.target is kept:
+            return None
         if node.op == "call_module":
             return self._layer(self.modules[str(node.target)], below[0])
         if node.target in (operator.add, operator.iadd, torch.add) and len(below) == 2:
-            return None if below[0] is None or below[1] is None else below[0] + below[1]
+            first, second = below
+            if first is None or second is None or first.shape != second.shape:
+                return None
+            return torch.full_like(first, torch.nan) if node.kwargs else _sum(first, second)
         if not below or below[0] is None:
             return None
         if node.target in _SAME:
@@ -174,6 +184,17 @@ class _Constants:
         relus = isinstance(layer, nn.ReLU | nn.ReLU6)
         zero = relus or isinstance(layer, nn.LeakyReLU | nn.GELU | nn.SiLU | nn.Tanh | nn.ELU)
         return _after(below, zero or "Pool" in type(layer).__name__, relus)
+
+
+def _sum(first: Tensor, second: Tensor) -> Tensor:
+    """Constants of a sum, where rounding changes neither them nor their sign."""
+    sure = (first == 0) | (second == 0)
+    return torch.where(sure, first + second, _below((first <= 0) & (second <= 0)))
+
+
+def _below(where: Tensor) -> Tensor:
+    """Constants that are known to be below 0 in some places, and not known in others."""
+    return torch.full(where.shape, torch.nan, dtype=torch.float64).masked_fill(where, -torch.inf)
 
 
 def _after(known: Tensor, keeps_zero: bool, cuts: bool) -> Tensor:
@@ -198,14 +219,16 @@ def _constants(layer: nn.Conv1d | nn.Conv2d | nn.Linear, below: Tensor | None) -
 
 
 def _normed(norm: _BatchNorm, known: Tensor) -> Tensor:
-    """Constants after a batch norm in evaluation: its bias where its factor is 0, else those clearly below 0."""
+    """Constants after a batch norm in evaluation: its bias where it only adds that, else those clearly below 0."""
     if norm.running_mean is None or norm.running_var is None:
         return torch.full_like(known, torch.nan)
     mean, scale = norm.running_mean.double().cpu(), (norm.running_var.double().cpu() + norm.eps).sqrt()
     ones = torch.ones_like(mean)
-    weight, bias = (ones, 0 * ones) if norm.weight is None else (norm.weight.detach(), norm.bias.detach())
-    weight, bias = weight.double().cpu(), bias.double().cpu()
-    # Rounded in float32 when it runs: only values clearly below 0 are sure to be cut by a relu.
+    given = (ones, 0 * ones) if norm.weight is None else (norm.weight.detach(), norm.bias.detach())
+    weight, bias = (array.double().cpu() for array in given)
+    known = known.repeat_interleave(len(mean) // len(known))
+    # Rounded in its own precision when it runs: only values clearly below 0 are sure to be cut by a relu.
+    rounding = _ROUNDINGS * torch.finfo(norm.running_mean.dtype).eps
     value = (known - mean) / scale * weight + bias
     size = (known.abs() + mean.abs()) / scale * weight.abs() + bias.abs()
-    return torch.where(weight == 0, bias, value.masked_fill(~(value < -_ROUNDING * size), torch.nan))
+    return torch.where((weight == 0) | ((known == 0) & (mean == 0)), bias, _below(value < -rounding * size))
