@@ -176,3 +176,66 @@ def test_several_members_do_not_fit_into_a_state_dict(capsys, monkeypatch, file,
     code, said = run(capsys, monkeypatch, file, "--out", tmp_path / "s.safetensors", "--format", "torch")
     assert code == 2
     assert "holds one member" in " ".join(said.err.split())
+
+
+@pytest.fixture
+def convolutions(tmp_path):
+    """An ONNX file with a convolution whose channel 1 is never active."""
+    onnx = pytest.importorskip("onnx")
+    node, array = onnx.helper.make_node, onnx.numpy_helper.from_array
+    w = torch.randn(4, 1, 3, 3, generator=torch.Generator().manual_seed(0)).numpy()
+    w[1] = 0
+    arrays = {"w": w, "b": torch.tensor([0.1, -0.5, 0.2, 0.3]).numpy(), "v": torch.ones(16, 2).numpy()}
+    nodes = [
+        node("Conv", ["x", "w", "b"], ["a"], name="first"), node("Relu", ["a"], ["f"]), node("Flatten", ["f"], ["h"]),
+        node("MatMul", ["h", "v"], ["y"]),
+    ]  # fmt: skip
+    ends = [onnx.helper.make_tensor_value_info(n, 1, s) for n, s in (("x", ["N", 1, 4, 4]), ("y", ["N", 2]))]
+    graph = onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], [array(a, name) for name, a in arrays.items()])
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(made, tmp_path / "net.onnx")
+    return tmp_path / "net.onnx"
+
+
+def test_channels_of_a_convolutional_file_go(capsys, monkeypatch, convolutions, tmp_path):
+    small = tmp_path / "small.onnx"
+    code, said = run(capsys, monkeypatch, convolutions, "--out", small)
+    words = " ".join(said.out.split())
+    assert code == 0
+    for wanted in ("channels removed: 1", "no output differs for any input", "first", "weights: 72 before, 54 now"):
+        assert wanted in words
+    x = torch.randn(1, 50, 16)
+    before, after = (read_network(path) for path in (convolutions, small))
+    assert torch.allclose(outputs(after, x), outputs(before, x), atol=1e-5)
+    code, said = run(capsys, monkeypatch, convolutions, "--json")
+    found = json.loads(said.out)
+    assert found["channels"] == {"first": [1]}
+    assert found["weights"] == [72, 54]
+    assert found["checked"]["largest"] <= 1e-6 * found["checked"]["size"]
+    assert found["written"] is None
+    code, said = run(capsys, monkeypatch, small)
+    assert "channels removed: none" in said.out
+
+
+def test_units_of_a_convolutional_file_go_where_asked(capsys, monkeypatch, convolutions):
+    for words in (("--units",), ("--box", "-1", "1")):
+        code, said = run(capsys, monkeypatch, convolutions, "--json", *words)
+        assert code == 0
+        assert json.loads(said.out)["hidden_before"] == [16]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--box", "0", "1"], "--channels cannot be given with --box"),
+        (["--seconds", "0", "--member", "0"], "--channels cannot be given with --member, --seconds"),
+        (["--out", "small.safetensors"], "--out must end in .onnx with --channels"),
+    ],
+)
+def test_what_channels_cannot_do_is_one_sentence(capsys, monkeypatch, convolutions, file, words, sentence):
+    code, said = run(capsys, monkeypatch, convolutions, "--channels", *words)
+    assert code == 2
+    assert sentence in said.err
+    code, said = run(capsys, monkeypatch, file, "--channels")
+    assert code == 2
+    assert "--channels needs an .onnx file" in said.err

@@ -14,6 +14,7 @@ from rich.table import Table
 from tutelage.cli.options import Activation, Json, Layout, Slope, names_to_keep, read_networks
 from tutelage.cli.points import read_points
 from tutelage.cli.progress import share_shown
+from tutelage.cli.prune_channels import asks_for_channels, prune_file
 from tutelage.deadline import Deadline
 from tutelage.errors import TutelageError
 
@@ -58,11 +59,19 @@ def prune(
     seconds: Annotated[
         float | None, typer.Option(help="Time limit in seconds; the steps made so far are then the result.")
     ] = None,
+    channels: Annotated[
+        bool | None,
+        typer.Option(
+            "--channels/--units",
+            help="Remove whole channels and keep the convolutions, or remove units of the layers written out as "
+            "matrices; default: channels of an ONNX file with convolutions where no option of units is given.",
+        ),
+    ] = None,
     activation: Activation = None,
     slope: Slope = None,
     as_json: Json = False,
 ) -> None:
-    """Remove units without changing the function, and print what was removed and why.
+    """Remove units or channels without changing the function, and print what was removed and why.
 
     Exit code 0: done, with the bound that is printed; 2: bad input; 70: an internal error.
     """
@@ -70,6 +79,14 @@ def prune(
     from tutelage.functions import savings
     from tutelage.networks import read_network, save_network
 
+    of_units = {
+        "--format": layout != "tutelage", "--box": box, "--points": points, "--on-samples": on_samples, "--data": data,
+        "--within": within, "--tolerance": tolerance, "--member": member is not None, "--seconds": seconds is not None,
+        "--activation": activation, "--slope": slope is not None,
+    }  # fmt: skip
+    if asks_for_channels(network, out, channels, [name for name, given in of_units.items() if given]):
+        prune_file(network, out, as_json)
+        return
     (net,) = read_networks(read_network, (network,), activation, slope)
     if member is not None:
         if not 0 <= member < net.members:

@@ -16,8 +16,8 @@ Written twice, and nowhere else but in the checker of proofs, which shares nothi
 and torch, and for one number in compiled loops. A test holds both to fractions.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from tutelage.compiling import OPTIONS
 from tutelage.functions.checks import slopes
 from tutelage.functions.rounding import EPS, TINY, UNDERFLOW
 from tutelage.networks import Network
+from tutelage.networks.gelus import GELUS, value_and_slope
 
 Interval = tuple[Tensor, Tensor]
 """Lower and upper bounds."""
@@ -165,7 +166,8 @@ class CurvedUnit:
     r"""A unit with a derivative between kinks: its value and derivative at numbers of float64, and what bounds it.
 
     curvature: the largest size of its second derivative; breaks: where that or the derivative jumps; least, most: the
-    ends of its derivative. Values are a few roundings off at most, :data:`_LIBM` with room.
+    ends of its derivative. Values are a few roundings off at most, :data:`_LIBM` with room, and by ``off`` more where
+    constants are rounded. near: units that it is close to, by name, and by how much they differ at most.
 
     Between two neighbouring points at a distance h a function with a second derivative of at most c differs from the
     chord by at most :math:`c h^2 / 8`, so that a grid with all breaks among its points bounds it.
@@ -177,6 +179,8 @@ class CurvedUnit:
     least: float
     most: float
     breaks: tuple[float, ...] = ()
+    off: float = 0.0
+    near: Mapping[str, float] = field(default_factory=dict)
 
     def line(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """s, m and h with sigma(u) within s u + m +- h for u between low and high: any shape."""
@@ -186,7 +190,7 @@ class CurvedUnit:
         s = np.clip(np.where(width > 0, s, self.slope(low)), self.least, self.most)
         rest = value - s[..., None] * x
         size = np.abs(value).max(-1) + np.abs(s) * np.maximum(np.abs(low), np.abs(high))
-        room = self.curvature * np.square(width / _GRID) / 8 * (1 + 1e-9) + _LIBM * size + UNDERFLOW
+        room = self.curvature * np.square(width / _GRID) / 8 * (1 + 1e-9) + _LIBM * size + self.off + UNDERFLOW
         least, most = rest.min(-1), rest.max(-1)
         return s, 0.5 * (least + most), 0.5 * (most - least) + room
 
@@ -234,11 +238,39 @@ CURVED = {
     "sigmoid": CurvedUnit(special.expit, _sigmoid, 0.0963, 0.0, 0.25),  # 1 / (6 sqrt 3)
     "softplus": CurvedUnit(lambda u: np.logaddexp(0.0, u), special.expit, 0.25, 0.0, 1.0),
     # (2 - u^2) phi(u) is largest at 0, where it is 2 phi(0); the derivative is extreme at u = +- sqrt 2.
-    "gelu": CurvedUnit(lambda u: u * special.ndtr(u), _gelu, 0.7979, -0.1291, 1.1291),
+    "gelu": CurvedUnit(lambda u: u * special.ndtr(u), _gelu, 0.7979, -0.1291, 1.1291, near={"gelu": 0.0}),
     "silu": CurvedUnit(lambda u: u * special.expit(u), _silu, 0.5, -0.0999, 1.0999),
     "hard-swish": CurvedUnit(lambda u: u * np.clip(u + 3, 0, 6) / 6, _hard_swish, 1 / 3, -0.5, 1.5, (-3.0, 3.0)),
 }
 """Units that bend everywhere, by the names of activations, one entry each; nothing else depends on which they are."""
+
+
+def _stored_gelu(name: str) -> CurvedUnit:
+    """A GELU with constants of files; its bounds are those of the exact one, which have room for them."""
+    value, slope = (
+        lambda u, part=part: value_and_slope(name, torch.from_numpy(np.ascontiguousarray(u)))[part].numpy()
+        for part in range(2)
+    )
+    off, constants, other = 64 * EPS, GELUS[name], GELUS["gelu-tanh"]
+    if len(constants) == 1:
+        # The derivative of gelu(k u) / k by k is v^2 phi(v) / k^2 at v = k u, which is largest at v = sqrt 2: 0.2936.
+        near = {"gelu": 0.2937 * float(abs(constants[0] ** 2 * 2 - 1)) + off}  # |k^2 - 1| >= |k - 1|
+    else:
+        # The derivatives by alpha and beta are u^2 / 2 and u^4 / 2 over cosh^2, at most 0.28 and 0.56.
+        moved = 0.3 * abs(constants[0] - other[0]) + 0.6 * abs(constants[1] - other[1])
+        near = {"gelu": 4.8e-4, "gelu-tanh": float(moved) + off}  # 4.7324e-4 at 2.699
+    return CurvedUnit(value, slope, 0.7979, -0.1291, 1.1291, off=off, near=near)
+
+
+CURVED |= {name: _stored_gelu(name) for name in GELUS}
+
+
+def curved_apart(first: str, second: str) -> float:
+    """By how much two units that bend everywhere differ at most; infinite where nothing is known."""
+    if first == second:
+        return 0.0
+    one, other = CURVED[first].near, CURVED[second].near
+    return min((one[name] + other[name] for name in one if name in other), default=np.inf)
 
 
 def _library(array: Any) -> Any:

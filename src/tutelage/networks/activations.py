@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tutelage.errors import TutelageError, unknown
+from tutelage.networks.gelus import GELUS, value_and_slope
 
 SLOPE = 0.01
 """Slope of leaky units below 0, unless another one is given."""
@@ -139,6 +140,14 @@ ACTIVATIONS |= {name: _gated(name, z) for name, z in _GATES.items()}
 ACTIVATIONS |= {name: _smooth(name, both) for name, both in _SMOOTH.items()}
 
 
+def _stored(name: str) -> Activation:
+    return _smooth(name, lambda u, slope: value_and_slope(name, u))
+
+
+_STORED = {name: _stored(name) for name in GELUS}
+"""Units of files, which are not offered for training."""
+
+
 def activation(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """Register a function of a tensor as an activation under its own name; also a decorator.
 
@@ -185,9 +194,9 @@ def named(function: str | Callable[[Tensor], Tensor]) -> str:
 
 def find(name: str) -> Activation:
     """The activation of this name; an error names the nearest known one."""
-    if name not in ACTIVATIONS:
+    if name not in ACTIVATIONS and name not in _STORED:
         raise unknown("activation", name, ACTIVATIONS)
-    return ACTIVATIONS[name]
+    return ACTIVATIONS[name] if name in ACTIVATIONS else _STORED[name]
 
 
 def check_slope(activation: str, slope: float) -> None:
@@ -252,7 +261,7 @@ def _name_of(function: Callable[[Tensor], Tensor]) -> str:
 
 
 def _source(name: str) -> Any:
-    return getattr(ACTIVATIONS[name].function, "source", None)
+    return getattr(find(name).function, "source", None)
 
 
 def _register(name: str, function: Callable[[Tensor], Tensor]) -> None:

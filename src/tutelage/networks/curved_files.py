@@ -1,7 +1,8 @@
 """ONNX files of dense layers with one kind of smooth units between: tanh, sigmoid, softplus, GELU, SiLU or hard-swish.
 
-The graph is read as if its units were relu, by the reader of the checker of proofs, which merges nothing with rounding
-that it does not report; a file where it reports some is an error.
+GELU may be one operator, or those that exporters write it with (:mod:`.graphs.gelu_patterns`). The graph is read as if
+its units were relu, by the reader of the checker of proofs, which merges nothing with rounding that it does not report;
+a file where it reports some is an error.
 """
 
 from pathlib import Path
@@ -12,14 +13,16 @@ import torch
 
 from tutelage import verifying
 from tutelage.errors import TutelageError
+from tutelage.networks.gelus import GELUS
+from tutelage.networks.graphs.gelu_patterns import fold_gelus
 from tutelage.networks.network import Network
-from tutelage.networks.onnx_model import read_model
+from tutelage.networks.onnx_model import called, constants, read_model
 
 _UNITS = {
     "Tanh": "tanh", "Sigmoid": "sigmoid", "Softplus": "softplus", "Gelu": "gelu", "HardSwish": "hard-swish",
-    "Swish": "silu",
+    "Swish": "silu", **{name: name for name in GELUS},
 }  # fmt: skip
-"""Operators by the activations that they are; x times Sigmoid(x) is silu."""
+"""Operators by the activations that they are; x times Sigmoid(x) is silu, and a GELU of several operators is one."""
 
 
 def load_curved(path: str | Path) -> Network | None:
@@ -42,8 +45,14 @@ def load_curved(path: str | Path) -> Network | None:
     path = Path(path)
     model = read_model(path)
     nodes = list(model.graph.node)
-    if not any(node.op_type in _UNITS for node in nodes):
+    if not any(node.op_type in (*_UNITS, "Erf") for node in nodes):
         return None
+    fold_gelus(nodes, constants(model.graph, path.parent)[0], {output.name for output in model.graph.output})
+    if erf := next((node for node in nodes if node.op_type == "Erf"), None):
+        raise TutelageError(
+            f"{called(erf)} of {path} is not that of a GELU, x / 2 (1 + erf(x / sqrt 2)) with sqrt 2 or its inverse "
+            "rounded to float32: export the model with the operator Gelu of opset 20"
+        )
     read = {name for node in nodes for name in node.input}
     if all(node.op_type not in _UNITS or not set(node.output) & read for node in nodes):
         return None  # a sigmoid at the end, which other readers leave out with logits
@@ -82,11 +91,12 @@ def _as_relu(nodes: list[Any]) -> set[str]:
             kinds.add("relu")
         if node.op_type in _UNITS:
             options = {a.name: a for a in node.attribute}
-            if options.get("approximate") is not None and options["approximate"].s not in (b"", b"none"):
-                raise TutelageError("a Gelu is approximated by tanh: export it with approximate='none'")
+            how = options["approximate"].s.decode() if "approximate" in options else ""
+            if how not in ("", "none", "tanh"):
+                raise TutelageError(f"approximate of a Gelu must be none or tanh, got {how}")
             if "alpha" in options and options["alpha"].f != 1.0:
                 raise TutelageError(f"a {node.op_type} has a factor of its own: 1 alone is understood")
-            kinds.add(_UNITS[node.op_type])
+            kinds.add("gelu-tanh" if how == "tanh" else _UNITS[node.op_type])
             node.op_type = "Relu"
             del node.attribute[:]
     return kinds

@@ -108,6 +108,8 @@ def _activation(network: Network) -> nn.Module:
             return nn.LeakyReLU(network.slope)
         case "linear":
             return nn.Identity()
+        case "gelu-tanh":
+            return nn.GELU("tanh")
         case other if other in _SMOOTH:
             return _SMOOTH[other]()
         case other:
@@ -169,7 +171,12 @@ def _read(module: nn.Sequential) -> tuple[list[tuple[Tensor, Tensor]], str, floa
 
 
 def _smooth(part: nn.Module) -> str | None:
-    """The name of a smooth activation as torch computes it by default; an error for other options of it."""
+    """The name of a smooth activation as torch computes it by default; an error for other options of it.
+
+    A GELU has a name for its other option too.
+    """
+    if isinstance(part, nn.GELU) and part.approximate == "tanh":
+        return "gelu-tanh"
     for name, kind in _SMOOTH.items():
         if isinstance(part, kind):
             if part.extra_repr() != kind().extra_repr():

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tutelage.errors import TutelageError
 from tutelage.networks.activations import ACTIVATIONS, SLOPE, check_slope, named
+from tutelage.networks.gelus import GELUS
 from tutelage.printing import printed
 
 PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -170,7 +171,7 @@ def _architecture(network: Network) -> tuple:
 
 def _check(network: Network) -> None:
     """Reject arrays that do not fit together, naming the layer, what was met and what was wanted."""
-    if network.activation not in ACTIVATIONS:
+    if network.activation not in (*ACTIVATIONS, *GELUS):
         raise TutelageError(f"unknown activation '{network.activation}': choose one of {', '.join(ACTIVATIONS)}")
     if not 0 <= network.slope < 1:
         raise TutelageError(f"slope must be at least 0 and below 1, got {network.slope}")

@@ -1,6 +1,7 @@
 """Networks with smooth units: bounds hold at exact values, witnesses are ones, other questions are one sentence."""
 
 import copy
+from dataclasses import replace
 from itertools import pairwise
 
 import mpmath
@@ -19,7 +20,7 @@ from tutelage.networks import Network, to_network
 
 MODULES = {
     "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "softplus": nn.Softplus, "gelu": nn.GELU, "silu": nn.SiLU,
-    "hard-swish": nn.Hardswish,
+    "hard-swish": nn.Hardswish, "gelu-tanh": lambda: nn.GELU("tanh"),
 }  # fmt: skip
 
 
@@ -53,8 +54,8 @@ def outputs(network, name, point):
 @pytest.mark.parametrize("width", [0.0, 1e-6, 0.2, 3.0])
 def test_bounds_hold_exact_differences(name, width):
     draw = np.random.default_rng(1)
-    module = made(MODULES[name])
-    first, second = to_network(module), to_network(rounded(module))
+    module = made(MODULES.get(name, nn.GELU))
+    first, second = (replace(to_network(m), activation=name) for m in (module, rounded(module)))
     doubles = tuple(n.map(torch.Tensor.double) for n in (first, second))
     low = draw.normal(size=3)
     high = low + width * draw.random(3)
@@ -66,7 +67,26 @@ def test_bounds_hold_exact_differences(name, width):
             assert mp.mpf(a) <= value <= mp.mpf(b)
 
 
-@pytest.mark.parametrize("name", CURVED)
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_hold_exact_differences_of_two_forms_of_gelu(seed):
+    draw = np.random.default_rng(seed)
+    names = draw.choice(["gelu", "gelu-div32", "gelu-mul32", "gelu-tanh", "gelu-tanh32"], size=2, replace=False)
+    module = made(nn.GELU, seed=seed)
+    pair = tuple(
+        replace(to_network(m).map(torch.Tensor.double), activation=str(name))
+        for m, name in zip((module, rounded(module)), names, strict=True)
+    )
+    low = draw.normal(size=3)
+    high = low + draw.choice([0.0, 1e-6, 0.3]) * draw.random(3)
+    ends = CurvedBounds(pair, Question(torch.ones(2, dtype=torch.float64)), 3).on(low[None], high[None]).ends()
+    for unit in draw.random((5, 3)):
+        x = np.clip(low + unit * (high - low), low, high)
+        f, g = (outputs(n, n.activation, x) for n in pair)
+        for value, a, b in zip([*f, *(p - q for p, q in zip(f, g, strict=True))], *(e[0] for e in ends), strict=True):
+            assert mp.mpf(a) <= value <= mp.mpf(b)
+
+
+@pytest.mark.parametrize("name", MODULES)
 def test_a_rounded_copy_is_bounded_close_to_what_it_differs(name):
     module = made(MODULES[name])
     answer = difference_bound(module, rounded(module), (-1, 1), seconds=20)

@@ -116,3 +116,79 @@ def test_functions_that_pool_are_followed(pool):
     assert found.removed == {"first": (1,)}
     x = torch.randn(3, 1, 8, 8)
     assert torch.allclose(found.module(x), net(x), atol=1e-6)
+
+
+def with_silent_first(*rest, bias=-0.5):
+    """A convolution whose channel 1 is a constant, and what follows it."""
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), *rest).eval()
+    with torch.no_grad():
+        net[0].weight[1], net[0].bias[1] = 0, bias
+    return net
+
+
+def test_a_batch_norm_behind_a_flattening():
+    net = with_silent_first(nn.ReLU(), nn.Flatten(), nn.BatchNorm1d(4 * 64), nn.ReLU(), nn.Linear(4 * 64, 2))
+    with torch.no_grad():
+        net[3].bias[64:128] = -0.25
+    found = prune_channels(net)
+    assert found.removed == {"0": (1,)}
+    assert found.module[3].num_features == 3 * 64
+    assert torch.allclose(found.module(POINTS.float()), net(POINTS.float()), atol=1e-6)
+    net[3].bias.data[70] = 0.25  # one place of the channel is no longer silent
+    assert not prune_channels(net).removed
+
+
+class Two(nn.Module):
+    """Convolutions of which two results are combined, or handed on both."""
+
+    def __init__(self, end):
+        super().__init__()
+        self.one, self.two, self.last, self.end = nn.Conv2d(3, 4, 3), nn.Conv2d(3, 4, 3), nn.Conv2d(4, 2, 3), end
+        with torch.no_grad():
+            for layer, bias in ((self.one, -0.5), (self.two, 0.5)):
+                layer.weight[1], layer.bias[1] = 0, bias
+
+    def forward(self, x):
+        return self.end(self, x)
+
+
+def test_channels_that_leave_the_module_beside_others_stay():
+    def end(net, x):
+        hidden = torch.relu(net.one(x))
+        return hidden, net.last(hidden)
+
+    assert not prune_channels(Two(end)).removed
+
+
+def test_a_difference_is_no_sum():
+    def end(net, x):  # 0.5 + -0.5 is 0, and this is 0.5 - -0.5
+        return net.last(torch.relu(torch.add(net.two(x), net.one(x), alpha=-1)))
+
+    assert not prune_channels(Two(end)).removed
+
+
+def test_a_sum_of_constants_that_rounding_may_lift_above_zero_stays():
+    # What the batch norm makes of the constant is rounded, and so is the bias that takes it away again.
+    class Sum(Two):
+        def __init__(self):
+            super().__init__(None)
+            self.norm = nn.BatchNorm2d(4)
+            self.double()
+            with torch.no_grad():
+                norm = self.norm
+                norm.running_mean[1], norm.running_var[1], norm.weight[1] = 0.2, 0.3, 0.7
+                constant = (self.one.bias - norm.running_mean) / (norm.running_var + norm.eps).sqrt() * norm.weight
+                self.two.bias[1] = -constant[1]
+
+        def forward(self, x):
+            return self.last(torch.relu(self.norm(self.one(x)) + self.two(x)))
+
+    assert not prune_channels(Sum().eval()).removed
+
+
+def test_half_precision_rounds_more():
+    net = with_silent_first(nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 2, 3), bias=1.0)
+    with torch.no_grad():  # the constant is -1e-3, of terms of size 1
+        net[1].running_var[1], net[1].eps, net[1].bias[1] = 1.0, 0.0, -1.001
+    assert prune_channels(net).removed == {"0": (1,)}
+    assert not prune_channels(net.half()).removed

@@ -3,7 +3,8 @@ r"""Bounds on two networks of which one has units that bend everywhere (tanh, GE
 Zonotopes of f and of d = f - g with common generators, as in :mod:`._zonotopes`, in the arithmetic of
 :mod:`tutelage.verifying`, which has the rounding of every step. A unit is within a line and a noise of its own,
 :math:`s u + m \pm h`, from the table of :mod:`..relaxations`; where both networks have units of one kind, sigma(f) -
-sigma(g) is z d with z in the range of the derivative, which keeps d small. Boxes are cut by :mod:`.branch_inputs`.
+sigma(g) is z d with z in the range of the derivative, which keeps d small; units that are close, as GELU and its
+forms in files, add by how much they differ. Boxes are cut by :mod:`.branch_inputs`.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.answers import Question
 from tutelage.functions.bounds.branch_inputs import MOST_INPUTS
 from tutelage.functions.checks import bias
-from tutelage.functions.relaxations import CURVED, lines
+from tutelage.functions.relaxations import CURVED, curved_apart, lines
 from tutelage.functions.rounding import EPS
 from tutelage.networks import Network
 from tutelage.networks.activations import find
@@ -44,8 +45,11 @@ class BentUnit:
             return self.curved.slopes(low, high)
         return np.where(low >= 0, 1.0, self.left), np.where(high <= 0, self.left, 1.0)
 
-    def like(self, other: "BentUnit") -> bool:
-        return self.name == other.name and (self.curved is not None or self.left == other.left)
+    def apart(self, other: "BentUnit") -> float:
+        """By how much both units differ at most, at any number; infinite where they are of different kinds."""
+        if self.curved is not None and other.curved is not None:
+            return curved_apart(self.name, other.name)
+        return 0.0 if self.name == other.name and self.left == other.left else np.inf
 
 
 class CurvedBounds:
@@ -126,10 +130,10 @@ def _bent(x: Enclosure, unit_f: BentUnit, unit_g: BentUnit) -> Enclosure:
     both = t[..., None] * d.z + (s - t)[..., None] * f.z
     by_lines = np.abs(both).sum(2) + h + k
     middle, half = np.zeros_like(s), np.full_like(s, np.inf)
-    if unit_f.like(unit_g):
+    if np.isfinite(apart := unit_f.apart(unit_g)):
         flat, steep = unit_f.slopes(np.minimum(low, low_g), np.maximum(high, high_g))
         middle = 0.5 * (flat + steep)
-        half = np.maximum(high_d, -low_d) * ((0.5 * (steep - flat)) * (1 + 8 * EPS) + 2 * EPS * np.abs(middle))
+        half = np.maximum(high_d, -low_d) * ((0.5 * (steep - flat)) * (1 + 8 * EPS) + 2 * EPS * np.abs(middle)) + apart
     direct = by_lines <= np.abs(middle) * np.abs(d.z).sum(2) + half
     half = np.where(direct, 0.0, half)
     p, q, shared, own = (np.where(direct, *v) for v in ((t, middle), (s - t, 0.0), (h, 0.0), (k, half)))

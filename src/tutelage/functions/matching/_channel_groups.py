@@ -41,6 +41,11 @@ class ChannelGroup:
     nodes: tuple[str, ...]
 
 
+def kept(*values: torch.Tensor) -> torch.Tensor:
+    """Stand in a graph for an operator that is not followed: the channels that it takes and makes stay as they are."""
+    raise NotImplementedError
+
+
 class _Channels:
     """One set of channels on its way through the graph; sets that are added to one another become one."""
 
@@ -76,7 +81,7 @@ def channel_groups(module: nn.Module) -> list[ChannelGroup]:
     [('0', 5, (('0.weight', 0), ('0.bias', 0), ('2.weight', 1)))]
     """
     try:
-        graph = fx.symbolic_trace(module).graph
+        graph = module.graph if isinstance(module, fx.GraphModule) else fx.symbolic_trace(module).graph
     except Exception as error:
         raise TutelageError(
             f"the module cannot be traced ({str(error).splitlines()[0][:200]}): give one whose forward has no branches "
@@ -104,10 +109,10 @@ def _step(node: fx.Node, modules: dict[str, nn.Module], made: dict, every: list[
     below = [made[a] for a in node.args if isinstance(a, fx.Node)]
     if node.op == "placeholder":
         return None
-    if node.op == "output":
-        last = below[0] if below else None
-        if last is not None:
-            last.root().fixed = True
+    if node.op == "output" or node.target is kept:
+        for channels in (made[a] for a in node.all_input_nodes):
+            if channels is not None:
+                channels.root().fixed = True
         return None
     if node.op == "call_module":
         return _layer(node, modules[str(node.target)], below[0], every)

@@ -1,4 +1,4 @@
-"""Channels of convolutional modules that do nothing, taken out: the same function with smaller layers.
+"""Channels of convolutional networks that do nothing, taken out: the same function with smaller layers.
 
 A channel is constant where everything it takes is 0, as training with penalties on filters or on the factors of batch
 norms leaves it. One that hands on 0, or that nothing above listens to, can go without any change of the function. The
@@ -7,55 +7,49 @@ through skip connections too.
 """
 
 import copy
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor, fx, nn
-from torch.nn import functional
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from tutelage.functions.matching._channel_groups import ChannelGroup, channel_groups
+from tutelage.functions.pruning._silent_channels import superfluous
+from tutelage.functions.pruning.channel_files import pruned_file
 from tutelage.printing import printed
-
-_KEPT_AT_ZERO = (torch.relu, functional.relu, functional.relu6, functional.leaky_relu, functional.gelu, functional.silu,
-                 torch.tanh, "relu", "relu_", "tanh", torch.mean, "mean", functional.max_pool2d, functional.avg_pool2d,
-                 functional.adaptive_avg_pool2d, torch.max_pool2d, functional.adaptive_max_pool2d)  # fmt: skip
-_BELOW_ZERO = (torch.relu, functional.relu, functional.relu6, "relu", "relu_")
-_ROUNDING = 1e-5  # of a constant that a batch norm computes in float32
-_SAME = (functional.dropout, torch.flatten, "flatten", "view", "reshape", "contiguous")
 
 
 @printed
 @dataclass(frozen=True, eq=False)
 class ChannelPruning:
-    """A module without the channels that do nothing.
+    """A network without the channels that do nothing.
 
     Attributes
     ----------
     module
-        The smaller module: the same function, since only zeros are left out of sums.
+        The smaller module, or for a file the smaller ONNX model: the same function, since only zeros are left out of
+        sums.
     removed
         For every group of channels that go together, by the layer it starts at: which went.
     weights
         Numbers of parameters before and after.
     """
 
-    module: nn.Module
+    module: Any
     removed: Mapping[str, tuple[int, ...]]
     weights: tuple[int, int]
 
 
-def prune_channels(module: nn.Module) -> ChannelPruning:
-    """Take out the channels of a module that always hand on 0, or that nothing listens to.
+def prune_channels(module: nn.Module | str | Path) -> ChannelPruning:
+    """Take out the channels of a network that always hand on 0, or that nothing listens to.
 
     Parameters
     ----------
     module
-        Convolutions, linear layers, batch norms (as in evaluation), pools, elementwise functions and skip connections,
-        traced with torch.fx. It is left as it is.
+        A module of convolutions, linear layers, batch norms (as in evaluation), pools, elementwise functions and skip
+        connections, traced with torch.fx; or the path of an ONNX file, where channels that pass through any other
+        operator stay. It is left as it is.
 
     Returns
     -------
@@ -64,6 +58,7 @@ def prune_channels(module: nn.Module) -> ChannelPruning:
 
     Examples
     --------
+    >>> import torch
     >>> net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 2, 3))
     >>> with torch.no_grad():
     ...     _ = net[0].weight[1].zero_(), net[0].bias[1].fill_(-0.5)  # never active
@@ -71,39 +66,16 @@ def prune_channels(module: nn.Module) -> ChannelPruning:
     >>> found.removed, found.module[0].out_channels
     ({'0': (1,)}, 3)
     """
-    groups = channel_groups(module)
-    traced = fx.symbolic_trace(copy.deepcopy(module).eval())
-    silent = _Constants(traced).silent()
+    if isinstance(module, str | Path):
+        return ChannelPruning(*pruned_file(Path(module)))
     removed = {}
     small = copy.deepcopy(module)
-    for group in groups:
-        gone = _gone(group, module, silent)
-        if not gone.any():
-            continue
-        # A layer without channels cannot be written.
-        if gone.all():
-            gone[0] = False
+    for group, gone in superfluous(module):
         removed[group.name] = tuple(gone.nonzero().flatten().tolist())
         for name, axis in group.axes:
             _cut(small, name, axis, ~gone)
     counts = [sum(p.numel() for p in m.parameters()) for m in (module, small)]
-    return ChannelPruning(small, {n: r for n, r in removed.items() if r}, (counts[0], counts[1]))
-
-
-def _gone(group: ChannelGroup, module: nn.Module, silent: Mapping[str, Tensor]) -> Tensor:
-    """Which channels of a group go: 0 wherever they are taken from, or taken with weight 0 alone."""
-    state, zero, unheard = module.state_dict(), None, None
-    for name, axis in group.axes:
-        if axis != 1:
-            continue
-        heard = silent[name.removesuffix(".weight")]
-        rows = (state[name].movedim(1, 0).reshape(group.size, -1) == 0).all(1).cpu()
-        zero = heard if zero is None else zero & heard
-        unheard = rows if unheard is None else unheard & rows
-    # Nothing listens as far as the graph shows (a group whose channels leave the module): nothing goes.
-    if zero is None or unheard is None:
-        return torch.zeros(group.size, dtype=torch.bool)
-    return zero | unheard
+    return ChannelPruning(small, removed, (counts[0], counts[1]))
 
 
 def _cut(module: nn.Module, name: str, axis: int, kept: Tensor) -> None:
@@ -129,83 +101,3 @@ def _cut(module: nn.Module, name: str, axis: int, kept: Tensor) -> None:
             layer.groups = layer.in_channels = count
         else:
             layer.in_channels = left.shape[1]
-
-
-class _Constants:
-    """What is known of the channels of every value: their constant, NaN where they vary, [channels] in float64.
-
-    A constant other than 0 is lost at padding, and so at convolutions and pools.
-    """
-
-    def __init__(self, traced: fx.GraphModule) -> None:
-        self.traced, self.modules = traced, dict(traced.named_modules())
-        self.known: dict[fx.Node, Any] = {}
-
-    def silent(self) -> dict[str, Tensor]:
-        """For every convolution and linear layer: which of the channels that it takes are always 0, bool."""
-        silent = {}
-        for node in self.traced.graph.nodes:
-            below = [self.known.get(a) for a in node.args if isinstance(a, fx.Node)]
-            if node.op == "call_module" and below and below[0] is not None:
-                silent[str(node.target)] = below[0] == 0
-            self.known[node] = self._value(node, below)
-        return silent
-
-    def _value(self, node: fx.Node, below: list[Tensor | None]) -> Tensor | None:
-        if node.op == "call_module":
-            return self._layer(self.modules[str(node.target)], below[0])
-        if node.target in (operator.add, operator.iadd, torch.add) and len(below) == 2:
-            return None if below[0] is None or below[1] is None else below[0] + below[1]
-        if not below or below[0] is None:
-            return None
-        if node.target in _SAME:
-            return below[0]
-        return _after(below[0], node.target in _KEPT_AT_ZERO, node.target in _BELOW_ZERO)
-
-    def _layer(self, layer: nn.Module, below: Tensor | None) -> Tensor | None:
-        if isinstance(layer, nn.Conv1d | nn.Conv2d | nn.Linear):
-            return _constants(layer, below)
-        if below is None:
-            return None
-        if isinstance(layer, _BatchNorm):
-            return _normed(layer, below)
-        if isinstance(layer, nn.Flatten | nn.Identity | nn.Dropout | nn.Dropout2d):
-            return below
-        relus = isinstance(layer, nn.ReLU | nn.ReLU6)
-        zero = relus or isinstance(layer, nn.LeakyReLU | nn.GELU | nn.SiLU | nn.Tanh | nn.ELU)
-        return _after(below, zero or "Pool" in type(layer).__name__, relus)
-
-
-def _after(known: Tensor, keeps_zero: bool, cuts: bool) -> Tensor:
-    """Constants after a function: 0 stays 0 where it is kept, and what is below 0 becomes 0 where it is cut."""
-    zero = (known == 0) & keeps_zero
-    return torch.full_like(known, torch.nan).masked_fill(zero | ((known <= 0) & cuts), 0)
-
-
-def _constants(layer: nn.Conv1d | nn.Conv2d | nn.Linear, below: Tensor | None) -> Tensor:
-    """Channels of a layer whose weights are 0 wherever their inputs are not."""
-    w = layer.weight.detach().double().cpu()
-    off = (w == 0).flatten(2) if w.ndim > 2 else (w == 0).unsqueeze(2)
-    if getattr(layer, "groups", 1) > 1:
-        quiet = off.all(2).squeeze(1) if below is None else off.all(2).squeeze(1) | (below == 0)
-    elif below is None:
-        quiet = off.all(2).all(1)
-    else:
-        places = off.shape[1] // len(below)
-        quiet = (off.all(2) | (below == 0).repeat_interleave(places)).all(1)
-    bias = torch.zeros(len(w), dtype=torch.float64) if layer.bias is None else layer.bias.detach().double().cpu()
-    return bias.masked_fill(~quiet, torch.nan)
-
-
-def _normed(norm: _BatchNorm, known: Tensor) -> Tensor:
-    """Constants after a batch norm in evaluation: its bias where its factor is 0, else those clearly below 0."""
-    if norm.running_mean is None or norm.running_var is None:
-        return torch.full_like(known, torch.nan)
-    mean, scale = norm.running_mean.double().cpu(), (norm.running_var.double().cpu() + norm.eps).sqrt()
-    ones = torch.ones_like(mean)
-    weight, bias = (ones, 0 * ones) if norm.weight is None else (norm.weight.detach(), norm.bias.detach())
-    weight, bias = weight.double().cpu(), bias.double().cpu()
-    # Rounded in float32 when it runs: only values clearly below 0 are sure to be cut by a relu.
-    value = (known - mean) / scale * weight + bias
-    size = (known.abs() + mean.abs()) / scale * weight.abs() + bias.abs()
-    return torch.where(weight == 0, bias, value.masked_fill(~(value < -_ROUNDING * size), torch.nan))
