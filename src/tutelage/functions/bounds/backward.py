@@ -150,7 +150,7 @@ def improved(
         return parts, best, adds
     below = [a.clone().requires_grad_() for a in parts.below]
     multiples = [a.clone().requires_grad_() for a in parts.multiples]
-    optimiser = _Adam([*below, *multiples])
+    optimiser = Adam([*below, *multiples])
     kept = [a.clone() for a in (*parts.below, *parts.multiples)]
     for step in range(steps + 1):
         moving = Parts(parts.objective, parts.low, parts.high, parts.sides, tuple(below), tuple(multiples))
@@ -178,11 +178,11 @@ def improved(
     return optimised, best, adds
 
 
-class _Adam:
+class Adam:
     """Adam on a few arrays; torch.optim takes seconds to import, longer than most bounds take."""
 
-    def __init__(self, arrays: list[Tensor]) -> None:
-        self.arrays, self.steps = arrays, 0
+    def __init__(self, arrays: list[Tensor], rate: float = _RATE) -> None:
+        self.arrays, self.rate, self.steps = arrays, rate, 0
         self.mean, self.square = ([torch.zeros_like(a) for a in arrays] for _ in range(2))
 
     @torch.no_grad()
@@ -194,7 +194,7 @@ class _Adam:
                 mean.mul_(0.9).add_(g, alpha=0.1)
                 square.mul_(0.999).addcmul_(g, g, value=0.001)  # unseen: any step leads to sound bounds
                 size = (square / (1 - 0.999**self.steps)).sqrt_().add_(1e-8)
-                a.sub_(_RATE / (1 - 0.9**self.steps) * mean / size)
+                a.sub_(self.rate / (1 - 0.9**self.steps) * mean / size)
 
 
 def whole(layers: Layers, objective: Tensor, low: tuple[Tensor, ...], high: tuple[Tensor, ...]) -> Parts:

@@ -17,6 +17,7 @@ from tutelage.deadline import Deadline
 from tutelage.functions.answers import OnClosing, Question
 from tutelage.functions.bounds.backward_pairs import LinesAround, Rows, chosen, combined, lines_around, upper_bounds
 from tutelage.functions.bounds.branch_inputs import MOST_INPUTS
+from tutelage.functions.bounds.coupled_planes import best_bounds
 from tutelage.functions.bounds.intervals import Middle, Ranges, after, around, by_intervals
 from tutelage.functions.domain import Domain
 from tutelage.functions.layers.pairs import LayerPair
@@ -96,6 +97,19 @@ class BoxBounds:
         least = np.minimum(simple, bounds)
         return np.where(np.isnan(least), np.inf, least)
 
+    def tightened(self, known: Tensor, limits: Tensor, deadline: Deadline) -> Tensor:
+        """Bounds [C] on the differences, known ones made smaller where they exceed their limits; the largest first."""
+        open_ = ((known > limits) & (limits < torch.inf)).nonzero().flatten()
+        order = open_[(known - limits)[open_].argsort(descending=True)].numpy()
+        eye = np.eye(len(known))[order]
+        objectives = np.stack([eye, -eye], 1).reshape(-1, len(known))
+        box = self.low, self.high
+        both = best_bounds(self.layers, self.ranges, self._lines, self._sizes, box, objectives, deadline)
+        new = known.clone()
+        # No bound on the size of a difference is below 0.
+        new[order] = torch.minimum(known[order], torch.from_numpy(both.reshape(-1, 2).max(1)).clamp_min(0.0))
+        return new
+
     def leads(self, top: int) -> tuple[np.ndarray, np.ndarray]:
         """Upper bounds [C - 1] of every other output minus output ``top``, of f and of g = f - d."""
         count = self.layers[-1].wf.shape[0]
@@ -144,6 +158,9 @@ def decide_sparse(
     box = bounded(layers, low, high, whole, proved)
     done, parts = proved(box), 1
     at_most = torch.stack(best).amin(0)
+    if not (few or done) and question.margin is None:
+        at_most = box.tightened(at_most, question.limits, deadline)
+        done = bool((at_most <= question.limits).all())
     if few and not done:
         done, divided_bounds, parts = _divided(layers, hunt, box, at_most, deadline, on_progress)
         at_most = torch.minimum(at_most, divided_bounds)

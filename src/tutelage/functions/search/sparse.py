@@ -10,11 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tutelage.deadline import Deadline
 from tutelage.functions.answers import Question
 from tutelage.functions.domain import Domain
 from tutelage.functions.rounding import TINY, gamma
 from tutelage.functions.search.hunt import Hunt
 from tutelage.networks import SparseNetwork
+
+_STARTS, _CLIMB, _MOMENTUM = 4, 40, 0.75  # points of an ascent per output and sign, its steps, and what is kept of them
 
 
 def with_error(network: SparseNetwork, point: Tensor) -> tuple[Tensor, Tensor]:
@@ -59,6 +62,44 @@ class SparseHunt(Hunt):
     def unit_boundaries(self, points: Tensor, most: int) -> Iterator[Tensor]:
         """None: nothing follows the gradients of single units through sparse layers."""
         return iter(())
+
+    def _climbed(self, deadline: Deadline) -> Iterator[Tensor]:
+        """An ascent for every output and sign, the largest difference met first, then that of dense layers."""
+        if self.question.margin is None and (self.high > self.low).any():
+            first, second = self.values(self._best[0])
+            most = torch.stack([(first - second).amax(0), (second - first).amax(0)], 1)
+            most = most.masked_fill((self.question.limits == torch.inf)[:, None], -torch.inf).flatten()
+            for place in most.argsort(descending=True)[: int((most > -torch.inf).sum())].tolist():
+                yield self._with_momentum(place // 2, 1.0 - 2.0 * (place % 2), deadline)
+        yield from super()._climbed(deadline)
+
+    def _with_momentum(self, output: int, sign: float, deadline: Deadline) -> Tensor:
+        """The best point of an ascent of one output's difference from the centre and the best points: [1, d].
+
+        Steps along the sign of a mean of the gradients so far, and shorter and shorter, pass kinks at which an ascent
+        that only takes gains stays (Dong et al. 2018, MI-FGSM).
+        """
+        points = torch.cat([self.domain.centre[None], self._best[0][: _STARTS - 1]])
+        half, mean, kept = 0.5 * (self.high - self.low), torch.zeros_like(points), points
+        best = torch.full((len(points),), -torch.inf, dtype=torch.float64)
+        for step in range(_CLIMB):
+            deadline.check()
+            value, slope = self._difference(points, output, sign)
+            better = value > best
+            kept, best = torch.where(better[:, None], points, kept), torch.maximum(best, value)
+            mean = _MOMENTUM * mean + slope / slope.abs().mean(1, keepdim=True).clamp_min(TINY)
+            points = self._clamped(points + (1 - step / _CLIMB) * half * mean.sign())
+        return kept[best.argmax()][None]
+
+    def _difference(self, points: Tensor, output: int, sign: float) -> tuple[Tensor, Tensor]:
+        """The difference of an output times a sign [N], and its gradient [N, d]."""
+        value, slope = torch.zeros(len(points), dtype=torch.float64), np.zeros(tuple(points.shape))
+        for network, side in zip(self.sparse, (sign, -sign), strict=True):
+            top, gates = _forward(network, points)
+            grad = np.zeros_like(top)
+            grad[:, output] = side
+            value, slope = value + side * torch.from_numpy(top[:, output]), slope + _backward(network, gates, grad)
+        return value, torch.from_numpy(slope)
 
     def slope(self, points: Tensor) -> Tensor:
         """The gradient [N, d] of the excess; steps of quantised values are passed as if they were not there."""
