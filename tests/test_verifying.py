@@ -147,7 +147,12 @@ def contained(seed, folder, width):
     pair = verifying.joined(*map(verifying.read_network, written(folder, first, second)))
     low = draw.normal(size=3)
     high = low + width * draw.random(3)
-    ends = verifying.outputs(pair, low[None], high[None]).ends()
+    eye, none = np.eye(2), np.zeros((2, 2))
+    rows = np.block([[-eye, none], [none, -eye], [eye, none], [none, eye]])
+    ends = verifying.Boxes(pair, low[None], high[None]).upper(rows[:, :2], rows[:, 2:])[0].reshape(2, 1, 4) * [
+        [[-1]],
+        [[1]],
+    ]
     for unit in [*draw.random((6, 3)), *draw.integers(0, 2, (6, 3))]:
         x = torch.from_numpy(np.clip(low + unit * (high - low), low, high))
         f, g = (exact_outputs(n, x) for n in (first, second))

@@ -8,15 +8,16 @@ proof says is believed. Why one that passes is true:
 - Units in another order or times positive factors, units without weights, layers that hand on, and two layers of which
   the upper one only puts together what the lower one took apart change no function.
 - Parts of a box are made here by halving it, each into two closed halves: together they are the whole box.
-- On a part, values of f and of d = f - g are :math:`c + \sum_k z_k t_k + r`, with the same :math:`|t_k| \le 1` for both
-  and :math:`|r| \le` error. A sum of n products is within n eps times the sum of their sizes of the exact one (Higham
-  2002, section 3.1), and within half of gamma(n) times that: the other half is for the rounding of bounds.
-- relu(u) is between s u and s u + max(-s low, (1 - s) high) for s in [0, 1]; relu(f) - relu(g) = z d, z in [0, 1].
+- Ends of x are a number above -x and one above x, so that all rounding is upwards. On a part, relu(u) lies between
+  s u + max(-s low, (1 - s) high) and t u, with s and t in [0, 1], and relu(f) - relu(g) is z (f - g) with z in [0, 1].
+- A row p f + q d, d = f - g, of a layer is a row of what lies below it: lines are put in for units, by the signs of
+  their coefficients. Coefficients count as exact: by how much they are off, times the size of what they multiply, goes
+  into the bound. A sum of n products is within n eps / 2 times the sum of their sizes (Higham 2002, section 3.1); four
+  times that is gamma(n), which leaves room for the rounding of the bounds. TINY is for products that underflow.
 """
 
 import gzip
 import json
-import struct
 import sys
 import zlib
 from collections.abc import Iterator
@@ -28,9 +29,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 FORMAT, EPS, TINY = "tutelage-proof-1", 2.0**-52, 1e-300
-_BATCH = 64  # parts at a time: neighbours bend at the same units, and other units need no column
+_PARTS, _ENTRIES = 8, 1 << 20  # parts at a time, whose units mostly bend alike, and numbers in an array
 _TYPES = {1: ("<f4", 4), 7: ("<i8", 7), 10: ("<f2", 0), 11: ("<f8", 10)}  # and the field of numbers that are not raw
-_DAMAGED = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, StopIteration, TypeError, ValueError)
+ONE = np.float32(1).tobytes()
+_DAMAGED = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    StopIteration,
+)
 
 
 class ProofError(ValueError):
@@ -97,6 +109,9 @@ class Computed(NamedTuple):
 
     def times(self, m: np.ndarray, shape: tuple[int, ...]) -> "Computed":
         a, e = self.map
+        if np.array_equal(a, np.eye(*a.shape)) and not e.any():
+            a = np.pad(m, ((0, 0), (0, 1)))
+            return Computed(shape, StoredLayer(a, 0 * a), self.hidden)
         # A sum of one product of two numbers of 24 bits is exact: what an identity and a choice of units come to.
         rounded = ((m != 0).astype(float) @ (a != 0) > 1) | (not (single(m) and single(a)))
         error = np.abs(m) @ e + rounded * (gamma(m.shape[1]) * (np.abs(m) @ np.abs(a)) + TINY)
@@ -133,9 +148,7 @@ def read_network(path: str | Path, data: bytes | None = None) -> list[StoredLaye
             if node.get(7, [b""])[0] not in (b"", b"ai.onnx"):
                 raise ProofError(f"the operator {node[4][0].decode()} has a definition of its own")
             options = {o[1][0].decode(): o for o in map(fields, node.get(5, []))}
-            numbers = {
-                name: struct.unpack("<f", o[2][0])[0] if 2 in o else o.get(3, [0])[0] for name, o in options.items()
-            }
+            numbers = {k: whole(o[8]) if 8 in o else [*o.get(2, []), *o.get(3, [0])][0] for k, o in options.items()}
             values = [known[name.decode()] for name in node.get(1, []) if name]
             if (operator := node[4][0].decode()) == "Constant":
                 known[node[2][0].decode()] = tensor(options["value"][5][0])
@@ -151,12 +164,9 @@ def computed(operator: str, numbers: dict[str, float], x: Any, y: Any = None, bi
     left, right = (isinstance(v, Computed) for v in (x, y))
     if operator == "MatMul" and right and not left and y.shape in ((x.shape[-1],), (x.shape[-1], 1)) and x.ndim == 2:
         return y.times(x, (len(x), *y.shape[1:]))
-    if operator in ("MatMul", "Gemm") and left and not right and y.ndim == 2:
-        m = y if operator == "Gemm" and numbers.get("transB", 0) else y.T
-        plain = numbers.get("alpha", 1) == numbers.get("beta", 1) == 1 and not numbers.get("transA", 0)
-        if plain and x.shape[-1:] == m.shape[1:] == (prod(x.shape),):
-            product = x.times(m, (*x.shape[:-1], len(m)))
-            return product if bias is None else product.plus(bias)
+    if operator in ("MatMul", "Gemm", "Conv") and left and not right:
+        product = x.times(*(convolution if operator == "Conv" else dense)(x.shape, y, **numbers))
+        return product if bias is None else product.plus(bias[:, None, None] if operator == "Conv" else bias)
     if operator in ("Add", "Sub") and left != right and (left or operator == "Add"):
         return x.plus(y if operator == "Add" else -y) if left else y.plus(x)
     if operator == "Relu":
@@ -166,6 +176,34 @@ def computed(operator: str, numbers: dict[str, float], x: Any, y: Any = None, bi
         sizes = [x.shape[k] if size == 0 else size for k, size in enumerate(sizes)]
         return x._replace(shape=np.empty(x.shape, bool).reshape(sizes).shape)
     raise ProofError(f"the operator {operator} is not understood, or not with these shapes and attributes")
+
+
+def dense(shape: Any, w: np.ndarray, transA: int = 0, transB: int = 0, alpha: bytes = ONE, beta: bytes = ONE) -> Any:
+    """The matrix of Gemm or MatMul, and the shape of what it gives."""
+    w = w if transB else w.T
+    if transA or alpha != ONE or beta != ONE or w.ndim != 2 or shape[-1:] != (prod(shape),) or shape[-1] != w.shape[1]:
+        raise ProofError("a product of matrices has shapes or attributes that are not understood")
+    return w, (*shape[:-1], len(w))
+
+
+def convolution(shape: Any, w: np.ndarray, strides: Any = (1, 1), pads: Any = (0,) * 4, **more: Any) -> Any:
+    batch, *image = shape
+    if (
+        batch != 1
+        or image[0] != w.shape[1]
+        or min(strides) < 1
+        or more.keys() - {"kernel_shape", "dilations", "group"}
+        or more.get("dilations", [1, 1]) != [1, 1]
+        or more.get("group", 1) != 1
+    ):
+        raise ProofError("a convolution has shapes or attributes that are not understood")
+    # Windows of the places of inputs, from 1 on: 0 is what is padded.
+    places = np.pad(np.arange(prod(image)).reshape(image) + 1, ((0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+    windows = np.lib.stride_tricks.sliding_window_view(places, w.shape[2:], (1, 2))[:, :: strides[0], :: strides[1]]
+    windows = windows.transpose(1, 2, 0, 3, 4).reshape(1, *windows.shape[1:3], -1)
+    made = np.zeros((len(w), *windows.shape[1:3], prod(image) + 1))
+    np.put_along_axis(made, windows.repeat(len(w), 0), w.reshape(len(w), 1, 1, -1), 3)
+    return made.reshape(-1, made.shape[3])[:, 1:], (1, *made.shape[:3])
 
 
 def made_one(layers: list[StoredLayer], at: int) -> list[StoredLayer]:
@@ -207,95 +245,163 @@ def rewritten(layers: list[StoredLayer], how: dict[str, Any]) -> list[StoredLaye
     return new
 
 
-def joined(f: list[StoredLayer], g: list[StoredLayer]) -> list[StoredLayer]:
-    """Both networks as one: rows of f above those of d = f - g, which is g d + (f - g) f in every layer."""
+class LayerPair(NamedTuple):
+    """A layer of f, of d = f - g = D relu(f) + G (relu(f) - relu(g)) + b, and of g; "size" are the sizes of weights."""
+
+    f: StoredLayer
+    d: StoredLayer
+    g: StoredLayer
+
+    def of(self, field: str, s: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What s = relu(f) and a = relu(f) - relu(g) below, [.., m + 1] with 1 and 0 for the bias, make of f and d."""
+        f, d, g = (np.abs(x.a) if field == "size" else getattr(x, field) for x in self)
+        return s @ f.T, s @ d.T + a @ g.T
+
+
+def joined(f: list[StoredLayer], g: list[StoredLayer]) -> list[LayerPair]:
     if [x.a.shape for x in f] != [x.a.shape for x in g]:
         raise ProofError("the proof gives the networks other numbers of layers or units")
-    pair: list[StoredLayer] = []
-    for p, q in zip(f, g, strict=True):
-        d = [x[:, :-1] if pair else x[:, :0] for x in q]  # the inputs do not differ
-        blocks = zip(p, d, (p.a - q.a, p.e + q.e + EPS * np.abs(p.a - q.a)), strict=True)
-        rows = ([[x[:, :-1], 0 * y, x[:, -1:]], [z[:, :-1], y, z[:, -1:]]] for x, y, z in blocks)
-        pair.append(StoredLayer(*map(np.block, rows)))
-    return pair
+    both = list(zip(f, g, strict=True))
+    return [LayerPair(p, StoredLayer(p.a - q.a, p.e + q.e + EPS * np.abs(p.a - q.a)), q) for p, q in both]
 
 
-class Enclosure(NamedTuple):
-    """c [B, n] + z [B, n, K] t + r with |t| <= 1 and |r| <= error [B, n]."""
-
-    c: np.ndarray
-    z: np.ndarray
-    error: np.ndarray
-
-    def size(self) -> np.ndarray:
-        return (np.abs(self.c) + np.abs(self.z).sum(2) + self.error) * (1 + gamma(self.z.shape[2]))
-
-    def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        reach = np.abs(self.z).sum(2) + self.error + gamma(self.z.shape[2]) * self.size()
-        return self.c - reach, self.c + reach
-
-    def into(self, layer: StoredLayer) -> "Enclosure":
-        (w, b), (e_w, e_b) = ((x[:, :-1], x[:, -1]) for x in layer)
-        size, g = self.size(), gamma(w.shape[1])
-        met = size @ np.abs(w).T + np.abs(b)
-        some = (size > 0) @ ((w != 0) | (e_w != 0)).T.astype(float) + (b != 0)  # terms, which may have underflowed
-        error = (self.error @ np.abs(w).T + size @ e_w.T + e_b + g * met) * (1 + g) + TINY * (some > 0)
-        return Enclosure(self.c @ w.T + b, w @ self.z, error)
+def around(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and radius."""
+    centre = 0.5 * ends[1] - 0.5 * ends[0]
+    return centre, np.maximum(ends[1] - centre, ends[0] + centre) * (1 + 4 * EPS)
 
 
-def line(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """s and h with relu(u) within s u + h +- h."""
-    s = np.where(low >= 0, 1.0, np.clip(high / np.where(high > low, high - low, 1.0), 0.0, 1.0))
-    return s, np.where((low < 0) & (high > 0), np.maximum(-s * low, (1 - s) * high) * (0.5 + 8 * EPS) + TINY, 0.0)
+def put(c: np.ndarray, above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    return np.maximum(c, 0) * above + np.minimum(c, 0) * below
 
 
-def bent(x: Enclosure) -> Enclosure:
-    """relu(f), and relu(f) - relu(g) from both lines or as half of d with a noise of its own."""
-    n = x.c.shape[1] // 2
-    f, d = (Enclosure(*(v[:, rows] for v in x)) for rows in (slice(n), slice(n, None)))
-    room = 4 * EPS * (f.size() + d.size())
-    g = Enclosure(f.c - d.c, f.z - d.z, (f.error + d.error) * (1 + 4 * EPS) + room)
-    (low, high), (low_g, high_g), (low_d, high_d) = f.ends(), g.ends(), d.ends()
-    low, high = np.maximum(low, low_g + low_d - room), np.minimum(high, high_g + high_d + room)
-    low_g, high_g = np.maximum(low_g, low - high_d - room), np.minimum(high_g, high - low_d + room)
-    (s, h), (t, k), half = line(low, high), line(low_g, high_g), np.maximum(high_d, -low_d) * (0.5 + 8 * EPS)
-    both = t[..., None] * d.z + (s - t)[..., None] * f.z
-    lines = np.abs(both).sum(2) + h + k <= 0.5 * np.abs(d.z).sum(2) + half
-    p, q, shared, own = (np.where(lines, *v) for v in ((t, 0.5), (s - t, 0.0), (h, 0.0), (k, half)))
-    z = np.concatenate([s[..., None] * f.z, np.where(lines[..., None], both, 0.5 * d.z)], 1)
-    c = np.concatenate([s * f.c + h, p * d.c + q * f.c + np.where(lines, h - k, 0.0)], 1)
-    met = np.concatenate([s * f.size() + h, p * d.size() + np.abs(q) * f.size() + h + k], 1)
-    error = np.concatenate([s * f.error, p * d.error + np.abs(q) * f.error], 1) * (1 + 8 * EPS) + 8 * EPS * met
-    noise = [np.concatenate(v, 1)[..., None] for v in ((h, shared), (0 * h, own))]
-    # A column for every unit that has noise on some box: the same row of f and of d.
-    more = [np.tile(np.eye(n)[:, np.any(v.reshape(-1, 2, n), (0, 1))], (2, 1)) * v for v in noise]
-    some = np.concatenate([f.size() > 0, (d.size() > 0) | (q != 0) | (own > 0)], 1)
-    return Enclosure(c, np.concatenate([z, *more], 2), error + TINY * some)
+def dot(rows: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (rows @ x[..., None])[..., 0]
 
 
-def outputs(pair: list[StoredLayer], low: np.ndarray, high: np.ndarray) -> Enclosure:
-    """The outputs of f and of f - g on boxes [B, d]."""
-    centre = 0.5 * low + 0.5 * high
-    radius = np.maximum(high - centre, centre - low) * (1 + 4 * EPS)
-    x = Enclosure(centre, np.eye(len(low[0]))[:, radius.any(0)] * radius[..., None], TINY * (radius > 0))
-    for layer in pair[:-1]:
-        x = bent(x.into(layer))
-    return x.into(pair[-1])
+def chord(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Slope and offset of a line above relu."""
+    below, above = ends
+    s = np.where(below <= 0, 1.0, np.clip(above / np.where(below + above > 0, below + above, 1.0), 0.0, 1.0))
+    most = np.maximum(s * below, (1 - s) * above) * (1 + 8 * EPS) + TINY
+    return s, np.where((below > 0) & (above > 0), most, 0.0)
 
 
-def missing(claim: dict[str, Any], x: Enclosure) -> np.ndarray:
-    """How much is missing for a proof of the claim on each box: [B], at most 0 where it is proved."""
-    n = x.c.shape[1] // 2
+class Lines:
+    """Above and below a value of units on boxes: slopes, offsets with room for rounding, and values at the middle."""
+
+    def __init__(self, ends: np.ndarray, slopes: Any, over: Any, under: Any, size: np.ndarray, share: float) -> None:
+        x, room = around(ends)[0], share * (size + over + under) + TINY
+        self.slopes = [s[:, None] for s in slopes]
+        self.offsets = (over + room)[:, None], (-under - room)[:, None]
+        self.middle = (slopes[0] * x + over)[:, None], (slopes[1] * x - under)[:, None]
+
+
+class Units:
+    """Lines of relu(f), relu(g) and relu(f) - relu(g), the ends of the first and the last, and which units may bend."""
+
+    def __init__(self, f: np.ndarray, d: np.ndarray, g: np.ndarray, share: float) -> None:
+        (s, most), (t, more), (z, over), (y, under) = (chord(x) for x in (f, g, d, d[::-1]))
+        size, on, bend = f.max(0), (f[0] <= 0) & (g[0] <= 0), may_bend(f, g)
+        self.f = Lines(f, (s, 1.0 * (f[1] > np.maximum(f[0], 0))), most, 0 * most, size, share)
+        self.g = Lines(g, (t, 1.0 * (g[1] > np.maximum(g[0], 0))), more, 0 * more, size + d.max(0), share)
+        # relu(f) - relu(g) lies between 0 and d; it is d where both are on, and 0 where both are off.
+        slopes = np.where(bend, z, on), np.where(bend, y, on)
+        self.d, self.bend = Lines(d, slopes, bend * over, bend * under, d.max(0), share), bend[:, None]
+        self.ends = np.stack([np.minimum(f[0], 0), np.maximum(f[1], 0)]), np.where(bend, np.maximum(d, 0), on * d)
+
+
+def may_bend(f: np.ndarray, g: np.ndarray) -> np.ndarray:
+    return ~(((f[0] <= 0) & (g[0] <= 0)) | ((f[1] <= 0) & (g[1] <= 0)))
+
+
+class Boxes:
+    """Both networks on boxes [B, d], layer by layer from below."""
+
+    def __init__(self, pair: list[LayerPair], low: np.ndarray, high: np.ndarray) -> None:
+        self.pair, self.inputs, self.units, self.rooms = pair, np.stack([-low, high]), list[Units](), list[Any]()
+        self.share = gamma(2 * sum(sum(layer.f.a.shape) for layer in pair))
+        s, a = self.inputs, 0 * self.inputs
+        for layer in pair:
+            f, d = self.by_intervals(layer, s, a)
+            if layer is pair[-1]:
+                break
+            f, d, g = self.closer(f, d, f + d[::-1] + 4 * EPS * (f.max(0) + d.max(0)))
+            self.units.append(Units(f, d, g, self.share))
+            s, a = self.units[-1].ends
+
+    def by_intervals(self, layer: LayerPair, s: np.ndarray, a: np.ndarray) -> list[np.ndarray]:
+        (s, r), (a, q) = around(s), around(a)
+        one, none = np.ones((len(s), 1)), np.zeros((len(s), 1))
+        most = np.append(np.abs(s) + r, one, 1), np.append(np.abs(a) + q, none, 1)
+        sizes = zip(layer.of("e", *most), layer.of("size", *most), strict=True)
+        room = [(e + self.share * size) * (1 + self.share) + TINY for e, size in sizes]
+        self.rooms.append((*room, TINY * (most[0].sum(1) + most[1].sum(1))[:, None]))
+        centres = layer.of("a", np.append(s, one, 1), np.append(a, none, 1))
+        radii = layer.of("size", np.append(r, none, 1), np.append(q, none, 1))
+        return [np.stack([w + e - c, w + e + c]) for c, w, e in zip(centres, radii, room, strict=True)]
+
+    def closer(self, f: np.ndarray, d: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ends of units that may bend on some box, bounded by what is known of the layers below."""
+        for x, p, q in ((f, 1, 0), (d, 0, 1), (g, 1, -1)) if self.units else ():
+            bend = may_bend(f, g)
+            some = np.flatnonzero(bend.any(0))
+            for part in np.array_split(some, 1 + f.size * len(some) // _ENTRIES):
+                rows = (part[:, None] == np.arange(f.shape[2])) * 1.0
+                rows = np.concatenate([-rows, rows])
+                above = self.upper(p * rows, q * rows)[0].reshape(f.shape[1], 2, -1).swapaxes(0, 1)
+                above[:, ~bend[:, part]] = np.inf  # a bound on a part does not depend on those beside it
+                x[:, :, part] = np.minimum(x[:, :, part], above)
+            room = 4 * EPS * (f.max(0) + d.max(0) + g.max(0))
+            g[:] = np.minimum(g, f + d[::-1] + room)
+            f[:] = np.minimum(f, g + d + room)
+            d[:] = np.minimum(d, f + g[::-1] + room)
+        return f, d, g
+
+    def upper(self, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds [B, K] on p f + q d of the last layer so far, [K, n] each, and the coefficients of the inputs."""
+        value: Any = 0.0
+        for layer, (room_f, room_d, tiny), known in list(zip(self.pair, self.rooms, [None, *self.units], strict=False))[
+            ::-1
+        ]:
+            both = q.any()
+            value = value + p @ layer.f.a[:, -1] + q @ layer.d.a[:, -1]
+            value = value + dot(np.abs(p), room_f) + dot(np.abs(q), room_d) + tiny
+            s = p @ layer.f.a[:, :-1] + (q @ layer.d.a[:, :-1] if both else 0.0)
+            if known is None:
+                break
+            if not both:
+                value, p = value + put(s, *known.f.offsets).sum(-1), put(s, *known.f.slopes)
+                q = 0 * p
+                continue
+            a = q @ layer.g.a[:, :-1]
+            # s relu(f) + a (relu(f) - relu(g)) is (s + a) relu(f) - a relu(g): whichever is lower at the middle.
+            one, other = put(s, *known.f.middle) + put(a, *known.d.middle), put(s + a, *known.f.middle)
+            split = (other + put(-a, *known.g.middle) < one) & known.bend
+            s, a, b = np.where(split, s + a, s), np.where(split, 0.0, a), np.where(split, -a, 0.0)
+            for c, line in ((s, known.f), (a, known.d), (b, known.g)):
+                value = value + put(c, *line.offsets).sum(-1)
+            b = put(b, *known.g.slopes)
+            p, q = put(s, *known.f.slopes) + b, put(a, *known.d.slopes) - b
+        centre, radius = around(self.inputs)
+        return value + dot(s, centre) + dot(np.abs(s), radius), s
+
+
+def missing(claim: dict[str, Any], x: Boxes) -> tuple[np.ndarray, np.ndarray]:
+    """How much is missing for a proof of the claim on each box [B], and the coefficients of the inputs."""
+    n = len(x.pair[-1].f.a)
     if "at_most" in claim:
-        low, high = (end[:, n:] for end in x.ends())
-        return np.max([np.maximum(-low, high)[:, k] - m for k, m in enumerate(claim["at_most"]) if m is not None], 0)
+        asked = [k for k, m in enumerate(claim["at_most"]) if m is not None]
+        rows = np.concatenate([np.eye(n)[asked], -np.eye(n)[asked]])
+        above, slopes = x.upper(0 * rows, rows)
+        return (above - np.array([claim["at_most"][k] for k in asked * 2])).max(1), slopes
     one, other = np.nonzero(~np.eye(n, dtype=bool))
-    a, none = np.eye(n)[one] - np.eye(n)[other], np.zeros((len(one), n + 1))
-    rows = np.block([[a, none], [-a, a, none[:, :1]], [none[:, 1:], a, none[:, :1]]])
+    a = np.eye(n)[one] - np.eye(n)[other]
+    above, slopes = x.upper(np.concatenate([a, -a, 0 * a]), np.concatenate([0 * a, a, a]))
     # f_c - f_j, g_j - g_c and d_c - d_j. Where f leads by the margin for c, g_c - g_j is at least margin - (d_c - d_j).
-    sure, above, apart = x.into(StoredLayer(rows, 0 * rows)).ends()[1].reshape(len(x.c), 3, n, n - 1).swapaxes(0, 1)
+    sure, lost, apart = above.reshape(len(above), 3, n, n - 1).swapaxes(0, 1)
     leads = ~(sure < claim["margin"]).any(2)
-    return np.where(leads, np.minimum(above, apart - claim["margin"]).max(2), -np.inf).max(1)
+    return np.where(leads, np.minimum(lost, apart - claim["margin"]).max(2), -np.inf).max(1), slopes
 
 
 def parts(cuts: list[int], low: np.ndarray, high: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -315,20 +421,27 @@ def parts(cuts: list[int], low: np.ndarray, high: np.ndarray) -> Iterator[tuple[
         raise ProofError("the cuts end before the box is covered")
 
 
-def everywhere(pair: list[StoredLayer]) -> np.ndarray:
+def everywhere(pair: list[LayerPair]) -> np.ndarray:
     """Bounds [C] on the differences over all inputs x, divided by max(1, |x|): no unit is steeper than 1."""
-    size = np.ones(pair[0].a.shape[1] - 1)
-    for a, e in pair:
-        some, size = ((a != 0) | (e != 0)).astype(float), np.append(size, 1.0)
-        size = (np.abs(a) + e) @ size * (1 + gamma(a.shape[1])) + TINY * (some @ (size > 0))
-    return size[len(size) // 2 :]
+    s = np.ones(pair[0].f.a.shape[1] - 1)
+    a = 0 * s
+    for layer in pair:
+        s, a = np.append(s, 1.0), np.append(a, 0.0)
+        share = gamma(4 * len(s))
+        sizes, errors = (layer.of(field, s, a) for field in ("size", "e"))
+        s, a = ((size + e) * (1 + share) + TINY * (size + e > 0) for size, e in zip(sizes, errors, strict=True))
+    return a
+
+
+def at_a_time(pair: list[LayerPair]) -> int:
+    return max(1, min(_PARTS, _ENTRIES // max(layer.f.a.size for layer in pair)))
 
 
 def check(proof: dict[str, Any], a: str | Path, b: str | Path) -> str:
     """Check a proof about two files: the claim in words, or a ProofError that says what is not proved."""
     claim, count = proof["claim"], 0
     pair = joined(*(rewritten(read_network(path), proof["networks"][name]) for path, name in ((a, "a"), (b, "b"))))
-    limits = claim["at_most"] if "at_most" in claim else [None] * (len(pair[-1].a) // 2)
+    limits = claim["at_most"] if "at_most" in claim else [None] * (len(pair[-1].f.a))
     words = "; ".join(f"output {k} differs by at most {m!r}" for k, m in enumerate(limits) if m is not None)
     words = words if len(set(limits)) > 1 else f"no output differs by more than {limits[0]!r}"
     words = (
@@ -339,13 +452,13 @@ def check(proof: dict[str, Any], a: str | Path, b: str | Path) -> str:
             raise ProofError("the weights leave larger differences possible than the claim says")
         return f"{words}, times max(1, |x|), for all inputs x"
     low, high = (np.array(end, float) for end in proof["box"])
-    if not (len(limits) * 2 == len(pair[-1].a) and low.shape == high.shape == (pair[0].a.shape[1] - 1,)):
+    if not (len(limits) == len(pair[-1].f.a) and low.shape == high.shape == (pair[0].f.a.shape[1] - 1,)):
         raise ProofError("the claim is about another number of inputs or outputs")
     if not ((low <= high).all() and np.isfinite(high - low).all()):
         raise ProofError("the box must have finite ends, with no high below its low")
     waiting = parts(proof["cuts"], low, high)
-    while some := list(islice(waiting, _BATCH)):
-        left = ~(missing(claim, outputs(pair, *map(np.array, zip(*some, strict=True)))) <= 0)
+    while some := list(islice(waiting, at_a_time(pair))):
+        left = ~(missing(claim, Boxes(pair, *map(np.array, zip(*some, strict=True))))[0] <= 0)
         if left.any():
             raise ProofError(f"the bounds on part {count + int(left.argmax())} leave the claim open")
         count += len(some)
@@ -362,7 +475,7 @@ def verified(path: str | Path, a: str | Path, b: str | Path) -> tuple[bool, str]
             raise ProofError(f"{path} must have the format {FORMAT}, got {proof['format']}")
         with np.errstate(all="ignore"):
             return True, check(proof, a, b)
-    except (*_DAMAGED, zlib.error, struct.error) as error:
+    except (*_DAMAGED, zlib.error) as error:
         return False, str(error) if isinstance(error, ProofError) else f"{path} is no proof that can be read: {error}"
 
 
