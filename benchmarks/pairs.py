@@ -123,7 +123,7 @@ def answered(row: dict, told: argparse.Namespace) -> dict:
         else:
             words = [sys.executable, __file__, str(told.folder), "--one", row["name"], "--seconds", str(told.seconds)]
             words += ["--device", told.device] + (["--proofs", str(told.proofs)] if told.proofs else [])
-            limit = told.seconds + START
+            limit = told.seconds + (2 * START if told.proofs else START)  # a part of a proof is finished
             done = subprocess.run(words, capture_output=True, text=True, timeout=limit, check=False)
             found = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else failed(done.stderr)
     except subprocess.TimeoutExpired:

@@ -29,20 +29,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 FORMAT, EPS, TINY = "tutelage-proof-1", 2.0**-52, 1e-300
-_PARTS, _ENTRIES = 8, 1 << 20  # parts at a time, whose units mostly bend alike, and numbers in an array
+PARTS, _ENTRIES = 8, 1 << 20  # parts at a time, whose units mostly bend alike, and numbers in an array
 _TYPES = {1: ("<f4", 4), 7: ("<i8", 7), 10: ("<f2", 0), 11: ("<f8", 10)}  # and the field of numbers that are not raw
-ONE = np.float32(1).tobytes()
-_DAMAGED = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    StopIteration,
-)
+_ONE = np.float32(1).tobytes()
+_PLAIN = {"transA": 0, "alpha": _ONE, "beta": _ONE, "group": 1, "dilations": [1, 1], "allowzero": 0}
+_DAMAGED = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 
 
 class ProofError(ValueError):
@@ -109,13 +100,11 @@ class Computed(NamedTuple):
 
     def times(self, m: np.ndarray, shape: tuple[int, ...]) -> "Computed":
         a, e = self.map
-        if np.array_equal(a, np.eye(*a.shape)) and not e.any():
+        if m.shape[1] == len(a) and np.array_equal(a, np.eye(*a.shape)) and not e.any():
             a = np.pad(m, ((0, 0), (0, 1)))
             return Computed(shape, StoredLayer(a, 0 * a), self.hidden)
-        # A sum of one product of two numbers of 24 bits is exact: what an identity and a choice of units come to.
-        rounded = ((m != 0).astype(float) @ (a != 0) > 1) | (not (single(m) and single(a)))
-        error = np.abs(m) @ e + rounded * (gamma(m.shape[1]) * (np.abs(m) @ np.abs(a)) + TINY)
-        return Computed(shape, StoredLayer(m @ a, error * (1 + gamma(m.shape[1]))), self.hidden)
+        error = (np.abs(m) @ e + gamma(m.shape[1]) * (np.abs(m) @ np.abs(a))) * (1 + gamma(m.shape[1])) + TINY
+        return Computed(shape, StoredLayer(m @ a, error), self.hidden)
 
     def plus(self, c: np.ndarray) -> "Computed":
         if np.broadcast_shapes(self.shape, c.shape) != self.shape:
@@ -127,10 +116,6 @@ class Computed(NamedTuple):
         return Computed(self.shape, StoredLayer(a, e), self.hidden)
 
 
-def single(x: np.ndarray) -> bool:
-    return bool((x.astype(np.float32) == x).all())
-
-
 def identity(n: int) -> StoredLayer:
     return StoredLayer(np.eye(n, n + 1), np.zeros((n, n + 1)))
 
@@ -140,63 +125,55 @@ def read_network(path: str | Path, data: bytes | None = None) -> list[StoredLaye
     try:
         graph = fields(fields(Path(path).read_bytes() if data is None else data)[7][0])
         known: dict[str, Any] = {fields(t)[8][0].decode(): tensor(t) for t in graph.get(5, [])}
-        (given,), (output,) = [i for i in map(fields, graph[11]) if i[1][0].decode() not in known], graph[12]
-        dims = fields(fields(fields(given[2][0])[1][0])[2][0]).get(1, [])
+        (start,), (output,) = [i for i in map(fields, graph[11]) if i[1][0].decode() not in known], graph[12]
+        dims = fields(fields(fields(start[2][0])[1][0])[2][0]).get(1, [])
         shape = tuple(fields(d).get(1, [1])[0] or 1 for d in dims)
-        known[given[1][0].decode()] = Computed(shape, identity(prod(shape)))
+        known[start[1][0].decode()] = Computed(shape, identity(prod(shape)))
         for node in map(fields, graph[1]):
             if node.get(7, [b""])[0] not in (b"", b"ai.onnx"):
                 raise ProofError(f"the operator {node[4][0].decode()} has a definition of its own")
-            options = {o[1][0].decode(): o for o in map(fields, node.get(5, []))}
-            numbers = {k: whole(o[8]) if 8 in o else [*o.get(2, []), *o.get(3, [0])][0] for k, o in options.items()}
+            given = {}
+            for option in map(fields, node.get(5, [])):
+                values = [v for kind in (2, 3, 4, 5) for v in option.get(kind, [])]
+                given[option[1][0].decode()] = values[0] if values else whole(option.get(8, []))
             values = [known[name.decode()] for name in node.get(1, []) if name]
             if (operator := node[4][0].decode()) == "Constant":
-                known[node[2][0].decode()] = tensor(options["value"][5][0])
+                known[node[2][0].decode()] = tensor(given["value"])
             else:
-                known[node[2][0].decode()] = computed(operator, numbers, *values)
+                known[node[2][0].decode()] = computed(operator, given, *values)
         top = known[fields(output)[1][0].decode()]
         return [*top.hidden, top.map]
-    except _DAMAGED as error:
+    except (*_DAMAGED, StopIteration) as error:
         raise ProofError(f"{path} cannot be read as an ONNX file of dense layers and relus: {error}") from None
 
 
-def computed(operator: str, numbers: dict[str, float], x: Any, y: Any = None, bias: Any = None) -> Computed:
-    left, right = (isinstance(v, Computed) for v in (x, y))
+def computed(operator: str, given: dict[str, Any], x: Any, y: Any = None, bias: Any = None) -> Computed:
+    (left, right), made = (isinstance(v, Computed) for v in (x, y)), None
+    plain = given.get("auto_pad", b"NOTSET") == b"NOTSET" and all(given.get(k, v) == v for k, v in _PLAIN.items())
+    if not plain or min(given.get("strides", [1])) < 1:
+        raise ProofError(f"the operator {operator} has attributes that are not understood")
     if operator == "MatMul" and right and not left and y.shape in ((x.shape[-1],), (x.shape[-1], 1)) and x.ndim == 2:
         return y.times(x, (len(x), *y.shape[1:]))
-    if operator in ("MatMul", "Gemm", "Conv") and left and not right:
-        product = x.times(*(convolution if operator == "Conv" else dense)(x.shape, y, **numbers))
-        return product if bias is None else product.plus(bias[:, None, None] if operator == "Conv" else bias)
+    if operator in ("MatMul", "Gemm") and left and not right and x.shape[-1] == prod(x.shape) and y.ndim == 2:
+        made = y if given.get("transB", 0) else y.T, (*x.shape[:-1], y.shape[0 if given.get("transB", 0) else 1])
+    if operator == "Conv" and left and not right and x.shape[:2] == (1, *y.shape[1:2]):
+        made = convolution(x.shape[1:], y, given.get("strides", [1, 1]), given.get("pads", [0] * 4))
+        bias = bias if bias is None else bias[:, None, None]
+    if made is not None:
+        return x.times(*made) if bias is None else x.times(*made).plus(bias)
     if operator in ("Add", "Sub") and left != right and (left or operator == "Add"):
         return x.plus(y if operator == "Add" else -y) if left else y.plus(x)
     if operator == "Relu":
         return Computed(x.shape, identity(len(x.map.a)), (*x.hidden, x.map))
-    if operator in ("Flatten", "Reshape") and not numbers.get("allowzero", 0):
-        sizes = y.tolist() if operator == "Reshape" else (prod(x.shape[: int(numbers.get("axis", 1))]), -1)
+    if operator in ("Flatten", "Reshape"):
+        sizes = y.tolist() if operator == "Reshape" else (prod(x.shape[: int(given.get("axis", 1))]), -1)
         sizes = [x.shape[k] if size == 0 else size for k, size in enumerate(sizes)]
         return x._replace(shape=np.empty(x.shape, bool).reshape(sizes).shape)
     raise ProofError(f"the operator {operator} is not understood, or not with these shapes and attributes")
 
 
-def dense(shape: Any, w: np.ndarray, transA: int = 0, transB: int = 0, alpha: bytes = ONE, beta: bytes = ONE) -> Any:
-    """The matrix of Gemm or MatMul, and the shape of what it gives."""
-    w = w if transB else w.T
-    if transA or alpha != ONE or beta != ONE or w.ndim != 2 or shape[-1:] != (prod(shape),) or shape[-1] != w.shape[1]:
-        raise ProofError("a product of matrices has shapes or attributes that are not understood")
-    return w, (*shape[:-1], len(w))
-
-
-def convolution(shape: Any, w: np.ndarray, strides: Any = (1, 1), pads: Any = (0,) * 4, **more: Any) -> Any:
-    batch, *image = shape
-    if (
-        batch != 1
-        or image[0] != w.shape[1]
-        or min(strides) < 1
-        or more.keys() - {"kernel_shape", "dilations", "group"}
-        or more.get("dilations", [1, 1]) != [1, 1]
-        or more.get("group", 1) != 1
-    ):
-        raise ProofError("a convolution has shapes or attributes that are not understood")
+def convolution(image: tuple[int, ...], w: np.ndarray, strides: list[int], pads: list[int]) -> Any:
+    """The matrix of a convolution, and the shape of what it gives."""
     # Windows of the places of inputs, from 1 on: 0 is what is padded.
     places = np.pad(np.arange(prod(image)).reshape(image) + 1, ((0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
     windows = np.lib.stride_tricks.sliding_window_view(places, w.shape[2:], (1, 2))[:, :: strides[0], :: strides[1]]
@@ -216,7 +193,8 @@ def made_one(layers: list[StoredLayer], at: int) -> list[StoredLayer]:
     a = c[:, None] * low.a[first]
     alone = (used.sum(1) == 1) & (c > 0) & (b == 0)
     pair = (used.sum(1) == 2) & ((c > 0) != (d > 0)) & (a == d[:, None] * low.a[last]).all(1)
-    exact = single(low.a) and single(w) and not (low.e.any() or up.e.any())
+    # Products of two numbers of 24 bits are exact.
+    exact = all((x.astype("f4") == x).all() for x in (low.a, w)) and not (low.e.any() or up.e.any())
     if not (0 <= at < len(layers) - 2 and exact and (alone | pair).all()):
         raise ProofError(f"layer {at + 1} does not only put together what layer {at} took apart")
     return [*layers[:at], Computed((len(a),), StoredLayer(a, 0 * a)).plus(b).map, *layers[at + 2 :]]
@@ -245,38 +223,21 @@ def rewritten(layers: list[StoredLayer], how: dict[str, Any]) -> list[StoredLaye
     return new
 
 
-class LayerPair(NamedTuple):
-    """A layer of f, of d = f - g = D relu(f) + G (relu(f) - relu(g)) + b, and of g; "size" are the sizes of weights."""
-
-    f: StoredLayer
-    d: StoredLayer
-    g: StoredLayer
-
-    def of(self, field: str, s: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What s = relu(f) and a = relu(f) - relu(g) below, [.., m + 1] with 1 and 0 for the bias, make of f and d."""
-        f, d, g = (np.abs(x.a) if field == "size" else getattr(x, field) for x in self)
-        return s @ f.T, s @ d.T + a @ g.T
-
-
-def joined(f: list[StoredLayer], g: list[StoredLayer]) -> list[LayerPair]:
+def joined(f: list[StoredLayer], g: list[StoredLayer]) -> list[StoredLayer]:
+    """Both networks as one: rows of f above those of d = f - g, on s = relu(f) and a = relu(f) - relu(g) below."""
     if [x.a.shape for x in f] != [x.a.shape for x in g]:
         raise ProofError("the proof gives the networks other numbers of layers or units")
-    both = list(zip(f, g, strict=True))
-    return [LayerPair(p, StoredLayer(p.a - q.a, p.e + q.e + EPS * np.abs(p.a - q.a)), q) for p, q in both]
+    pair: list[StoredLayer] = []
+    for p, q in zip(f, g, strict=True):
+        below = [x[:, :-1] if pair else x[:, :0] for x in q]  # the inputs do not differ
+        blocks = zip(p, below, (p.a - q.a, p.e + q.e + EPS * np.abs(p.a - q.a)), strict=True)
+        rows = ([[x[:, :-1], 0 * y, x[:, -1:]], [z[:, :-1], y, z[:, -1:]]] for x, y, z in blocks)
+        pair.append(StoredLayer(*map(np.block, rows)))
+    return pair
 
 
-def around(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and radius."""
-    centre = 0.5 * ends[1] - 0.5 * ends[0]
-    return centre, np.maximum(ends[1] - centre, ends[0] + centre) * (1 + 4 * EPS)
-
-
-def put(c: np.ndarray, above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    return np.maximum(c, 0) * above + np.minimum(c, 0) * below
-
-
-def dot(rows: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return (rows @ x[..., None])[..., 0]
+def put(c: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    return np.maximum(c, 0) * lines[0] + np.minimum(c, 0) * lines[1]
 
 
 def chord(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -287,117 +248,101 @@ def chord(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return s, np.where((below > 0) & (above > 0), most, 0.0)
 
 
-class Lines:
-    """Above and below a value of units on boxes: slopes, offsets with room for rounding, and values at the middle."""
-
-    def __init__(self, ends: np.ndarray, slopes: Any, over: Any, under: Any, size: np.ndarray, share: float) -> None:
-        x, room = around(ends)[0], share * (size + over + under) + TINY
-        self.slopes = [s[:, None] for s in slopes]
-        self.offsets = (over + room)[:, None], (-under - room)[:, None]
-        self.middle = (slopes[0] * x + over)[:, None], (slopes[1] * x - under)[:, None]
-
-
-class Units:
-    """Lines of relu(f), relu(g) and relu(f) - relu(g), the ends of the first and the last, and which units may bend."""
-
-    def __init__(self, f: np.ndarray, d: np.ndarray, g: np.ndarray, share: float) -> None:
-        (s, most), (t, more), (z, over), (y, under) = (chord(x) for x in (f, g, d, d[::-1]))
-        size, on, bend = f.max(0), (f[0] <= 0) & (g[0] <= 0), may_bend(f, g)
-        self.f = Lines(f, (s, 1.0 * (f[1] > np.maximum(f[0], 0))), most, 0 * most, size, share)
-        self.g = Lines(g, (t, 1.0 * (g[1] > np.maximum(g[0], 0))), more, 0 * more, size + d.max(0), share)
-        # relu(f) - relu(g) lies between 0 and d; it is d where both are on, and 0 where both are off.
-        slopes = np.where(bend, z, on), np.where(bend, y, on)
-        self.d, self.bend = Lines(d, slopes, bend * over, bend * under, d.max(0), share), bend[:, None]
-        self.ends = np.stack([np.minimum(f[0], 0), np.maximum(f[1], 0)]), np.where(bend, np.maximum(d, 0), on * d)
-
-
 def may_bend(f: np.ndarray, g: np.ndarray) -> np.ndarray:
     return ~(((f[0] <= 0) & (g[0] <= 0)) | ((f[1] <= 0) & (g[1] <= 0)))
+
+
+def lines(ends: np.ndarray, slopes: Any, over: Any, under: Any, size: np.ndarray, share: float) -> np.ndarray:
+    """Slopes of lines above and below, offsets with room for rounding, and values at the middle: [3, 2, B, 1, n]."""
+    x, room = 0.5 * ends[1] - 0.5 * ends[0], share * (size + over + under) + TINY
+    middle = slopes[0] * x + over, slopes[1] * x - under
+    return np.array([slopes, (over + room, -under - room), middle])[:, :, :, None]
+
+
+def units(f: np.ndarray, d: np.ndarray, g: np.ndarray, share: float) -> tuple[np.ndarray, ...]:
+    """Lines of relu(f), of relu(g) and of relu(f) - relu(g), and which units may bend."""
+    (s, most), (t, more), (z, over), (y, under) = (chord(x) for x in (f, g, d, d[::-1]))
+    size, on, bend = f.max(0), (f[0] <= 0) & (g[0] <= 0), may_bend(f, g)
+    of_f = lines(f, (s, 1.0 * (f[1] > np.maximum(f[0], 0))), most, 0 * most, size, share)
+    of_g = lines(g, (t, 1.0 * (g[1] > np.maximum(g[0], 0))), more, 0 * more, size + d.max(0), share)
+    # relu(f) - relu(g) lies between 0 and d; it is d where both are on, and 0 where both are off.
+    slopes = np.where(bend, z, on), np.where(bend, y, on)
+    return of_f, of_g, lines(d, slopes, bend * over, bend * under, d.max(0), share), bend[:, None]
 
 
 class Boxes:
     """Both networks on boxes [B, d], layer by layer from below."""
 
-    def __init__(self, pair: list[LayerPair], low: np.ndarray, high: np.ndarray) -> None:
-        self.pair, self.inputs, self.units, self.rooms = pair, np.stack([-low, high]), list[Units](), list[Any]()
-        self.share = gamma(2 * sum(sum(layer.f.a.shape) for layer in pair))
-        s, a = self.inputs, 0 * self.inputs
-        for layer in pair:
-            f, d = self.by_intervals(layer, s, a)
-            if layer is pair[-1]:
-                break
-            f, d, g = self.closer(f, d, f + d[::-1] + 4 * EPS * (f.max(0) + d.max(0)))
-            self.units.append(Units(f, d, g, self.share))
-            s, a = self.units[-1].ends
+    def __init__(self, pair: list[StoredLayer], low: np.ndarray, high: np.ndarray) -> None:
+        self.inputs, self.layers, self.units = (high[:, None], low[:, None]), list[Any](), list[Any]()
+        share, one = gamma(2 * sum(sum(a.shape) for a, _ in pair)), np.ones((1, len(low), 1))
+        u = np.stack([-low, high])
+        for a, e in pair:
+            u = np.append(u, np.append(-one, one, 0), 2)
+            size = u.max(0)
+            room = (size @ e.T + share * (size @ np.abs(a).T)) * (1 + share) + TINY
+            self.layers.append((a, room[..., None], TINY * size.sum(1)[:, None, None]))
+            f, d = np.split(u @ np.maximum(a, 0).T + u[::-1] @ np.maximum(-a, 0).T + room, 2, 2)
+            if len(self.layers) < len(pair):
+                g = f + d[::-1] + 4 * EPS * (f.max(0) + d.max(0))
+                self.narrow(f, d, g)
+                self.units.append(units(f, d, g, share))
+                on, bend = (f[0] <= 0) & (g[0] <= 0), may_bend(f, g)
+                s = np.stack([np.minimum(f[0], 0), np.maximum(f[1], 0)])
+                u = np.append(s, np.where(bend, np.maximum(d, 0), on * d), 2)
 
-    def by_intervals(self, layer: LayerPair, s: np.ndarray, a: np.ndarray) -> list[np.ndarray]:
-        (s, r), (a, q) = around(s), around(a)
-        one, none = np.ones((len(s), 1)), np.zeros((len(s), 1))
-        most = np.append(np.abs(s) + r, one, 1), np.append(np.abs(a) + q, none, 1)
-        sizes = zip(layer.of("e", *most), layer.of("size", *most), strict=True)
-        room = [(e + self.share * size) * (1 + self.share) + TINY for e, size in sizes]
-        self.rooms.append((*room, TINY * (most[0].sum(1) + most[1].sum(1))[:, None]))
-        centres = layer.of("a", np.append(s, one, 1), np.append(a, none, 1))
-        radii = layer.of("size", np.append(r, none, 1), np.append(q, none, 1))
-        return [np.stack([w + e - c, w + e + c]) for c, w, e in zip(centres, radii, room, strict=True)]
-
-    def closer(self, f: np.ndarray, d: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Ends of units that may bend on some box, bounded by what is known of the layers below."""
+    def narrow(self, f: np.ndarray, d: np.ndarray, g: np.ndarray) -> None:
+        """Ends of units that may bend, by what is known of the layers below."""
         for x, p, q in ((f, 1, 0), (d, 0, 1), (g, 1, -1)) if self.units else ():
             bend = may_bend(f, g)
             some = np.flatnonzero(bend.any(0))
             for part in np.array_split(some, 1 + f.size * len(some) // _ENTRIES):
                 rows = (part[:, None] == np.arange(f.shape[2])) * 1.0
-                rows = np.concatenate([-rows, rows])
-                above = self.upper(p * rows, q * rows)[0].reshape(f.shape[1], 2, -1).swapaxes(0, 1)
-                above[:, ~bend[:, part]] = np.inf  # a bound on a part does not depend on those beside it
+                rows = np.append(-rows, rows, 0)
+                above = self.upper(np.append(p * rows, q * rows, 1) if q else rows)[0]
+                above = above.reshape(f.shape[1], 2, -1).swapaxes(0, 1)
+                above[:, ~bend[:, part]] = np.inf  # a bound on a box does not depend on those beside it
                 x[:, :, part] = np.minimum(x[:, :, part], above)
             room = 4 * EPS * (f.max(0) + d.max(0) + g.max(0))
             g[:] = np.minimum(g, f + d[::-1] + room)
             f[:] = np.minimum(f, g + d + room)
             d[:] = np.minimum(d, f + g[::-1] + room)
-        return f, d, g
 
-    def upper(self, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds [B, K] on p f + q d of the last layer so far, [K, n] each, and the coefficients of the inputs."""
-        value: Any = 0.0
-        for layer, (room_f, room_d, tiny), known in list(zip(self.pair, self.rooms, [None, *self.units], strict=False))[
-            ::-1
-        ]:
-            both = q.any()
-            value = value + p @ layer.f.a[:, -1] + q @ layer.d.a[:, -1]
-            value = value + dot(np.abs(p), room_f) + dot(np.abs(q), room_d) + tiny
-            s = p @ layer.f.a[:, :-1] + (q @ layer.d.a[:, :-1] if both else 0.0)
+    def upper(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds [B, K] on rows [K, n] of f or [K, 2 n] of f and d in the last layer; coefficients of the inputs."""
+        value, both = np.zeros(1), rows.shape[1] == len(self.layers[-1][0])
+        for (a, room, tiny), known in list(zip(self.layers, [None, *self.units], strict=False))[::-1]:
+            n, m = rows.shape[-1], (a.shape[1] - 1) // (1 if both or known is None else 2)
+            value = value + rows @ a[:n, -1:] + np.abs(rows) @ room[:, :n] + tiny
+            s = rows @ a[:n, :m]
             if known is None:
                 break
+            of_f, of_g, of_d, bend = known
             if not both:
-                value, p = value + put(s, *known.f.offsets).sum(-1), put(s, *known.f.slopes)
-                q = 0 * p
+                value, rows = value + put(s, of_f[1]).sum(2, keepdims=True), put(s, of_f[0])
                 continue
-            a = q @ layer.g.a[:, :-1]
-            # s relu(f) + a (relu(f) - relu(g)) is (s + a) relu(f) - a relu(g): whichever is lower at the middle.
-            one, other = put(s, *known.f.middle) + put(a, *known.d.middle), put(s + a, *known.f.middle)
-            split = (other + put(-a, *known.g.middle) < one) & known.bend
-            s, a, b = np.where(split, s + a, s), np.where(split, 0.0, a), np.where(split, -a, 0.0)
-            for c, line in ((s, known.f), (a, known.d), (b, known.g)):
-                value = value + put(c, *line.offsets).sum(-1)
-            b = put(b, *known.g.slopes)
-            p, q = put(s, *known.f.slopes) + b, put(a, *known.d.slopes) - b
-        centre, radius = around(self.inputs)
-        return value + dot(s, centre) + dot(np.abs(s), radius), s
+            # s relu(f) + t (relu(f) - relu(g)) is (s + t) relu(f) - t relu(g): whichever is lower at the middle.
+            s, t = np.split(s, 2, -1)
+            other = put(s + t, of_f[2]) + put(-t, of_g[2]) < put(s, of_f[2]) + put(t, of_d[2])
+            other &= bend
+            s, t, r = np.where(other, s + t, s), np.where(other, 0.0, t), np.where(other, -t, 0.0)
+            value = value + (put(s, of_f[1]) + put(t, of_d[1]) + put(r, of_g[1])).sum(2, keepdims=True)
+            r = put(r, of_g[0])
+            rows = np.append(put(s, of_f[0]) + r, put(t, of_d[0]) - r, 2)
+        return (value + put(s, self.inputs).sum(2, keepdims=True))[..., 0], s
 
 
 def missing(claim: dict[str, Any], x: Boxes) -> tuple[np.ndarray, np.ndarray]:
     """How much is missing for a proof of the claim on each box [B], and the coefficients of the inputs."""
-    n = len(x.pair[-1].f.a)
+    n = len(x.layers[-1][0]) // 2
     if "at_most" in claim:
         asked = [k for k, m in enumerate(claim["at_most"]) if m is not None]
-        rows = np.concatenate([np.eye(n)[asked], -np.eye(n)[asked]])
-        above, slopes = x.upper(0 * rows, rows)
+        rows = np.append(np.eye(n, 2 * n, n)[asked], -np.eye(n, 2 * n, n)[asked], 0)
+        above, slopes = x.upper(rows)
         return (above - np.array([claim["at_most"][k] for k in asked * 2])).max(1), slopes
     one, other = np.nonzero(~np.eye(n, dtype=bool))
     a = np.eye(n)[one] - np.eye(n)[other]
-    above, slopes = x.upper(np.concatenate([a, -a, 0 * a]), np.concatenate([0 * a, a, a]))
+    above, slopes = x.upper(np.block([[a, 0 * a], [-a, a], [0 * a, a]]))
     # f_c - f_j, g_j - g_c and d_c - d_j. Where f leads by the margin for c, g_c - g_j is at least margin - (d_c - d_j).
     sure, lost, apart = above.reshape(len(above), 3, n, n - 1).swapaxes(0, 1)
     leads = ~(sure < claim["margin"]).any(2)
@@ -421,43 +366,37 @@ def parts(cuts: list[int], low: np.ndarray, high: np.ndarray) -> Iterator[tuple[
         raise ProofError("the cuts end before the box is covered")
 
 
-def everywhere(pair: list[LayerPair]) -> np.ndarray:
+def everywhere(pair: list[StoredLayer]) -> np.ndarray:
     """Bounds [C] on the differences over all inputs x, divided by max(1, |x|): no unit is steeper than 1."""
-    s = np.ones(pair[0].f.a.shape[1] - 1)
-    a = 0 * s
-    for layer in pair:
-        s, a = np.append(s, 1.0), np.append(a, 0.0)
-        share = gamma(4 * len(s))
-        sizes, errors = (layer.of(field, s, a) for field in ("size", "e"))
-        s, a = ((size + e) * (1 + share) + TINY * (size + e > 0) for size, e in zip(sizes, errors, strict=True))
-    return a
-
-
-def at_a_time(pair: list[LayerPair]) -> int:
-    return max(1, min(_PARTS, _ENTRIES // max(layer.f.a.size for layer in pair)))
+    size = np.ones(pair[0].a.shape[1] - 1)
+    for a, e in pair:
+        some, size = ((a != 0) | (e != 0)).astype(float), np.append(size, 1.0)
+        size = (np.abs(a) + e) @ size * (1 + gamma(a.shape[1])) + TINY * (some @ (size > 0))
+    return size[len(size) // 2 :]
 
 
 def check(proof: dict[str, Any], a: str | Path, b: str | Path) -> str:
     """Check a proof about two files: the claim in words, or a ProofError that says what is not proved."""
     claim, count = proof["claim"], 0
     pair = joined(*(rewritten(read_network(path), proof["networks"][name]) for path, name in ((a, "a"), (b, "b"))))
-    limits = claim["at_most"] if "at_most" in claim else [None] * (len(pair[-1].f.a))
-    words = "; ".join(f"output {k} differs by at most {m!r}" for k, m in enumerate(limits) if m is not None)
-    words = words if len(set(limits)) > 1 else f"no output differs by more than {limits[0]!r}"
-    words = (
-        words if "at_most" in claim else f"both have the same top class wherever A leads by {claim['margin']!r} or more"
-    )
+    outputs, inputs = len(pair[-1].a) // 2, pair[0].a.shape[1] - 1
+    limits = claim["at_most"] if "at_most" in claim else [None] * outputs
+    if "at_most" not in claim:
+        words = f"both have the same top class wherever A leads by {claim['margin']!r} or more"
+    elif len(set(limits)) == 1:
+        words = f"no output differs by more than {limits[0]!r}"
+    else:
+        words = "; ".join(f"output {k} differs by at most {m!r}" for k, m in enumerate(limits) if m is not None)
     if proof["box"] is None:
         if not all(d <= m for d, m in zip(everywhere(pair), limits, strict=True)):
             raise ProofError("the weights leave larger differences possible than the claim says")
         return f"{words}, times max(1, |x|), for all inputs x"
     low, high = (np.array(end, float) for end in proof["box"])
-    if not (len(limits) == len(pair[-1].f.a) and low.shape == high.shape == (pair[0].f.a.shape[1] - 1,)):
-        raise ProofError("the claim is about another number of inputs or outputs")
-    if not ((low <= high).all() and np.isfinite(high - low).all()):
-        raise ProofError("the box must have finite ends, with no high below its low")
+    fits = len(limits) == outputs and low.shape == high.shape == (inputs,)
+    if not (fits and (low <= high).all() and np.isfinite(high - low).all()):
+        raise ProofError("there must be a limit per output, and finite ends per input with no high below its low")
     waiting = parts(proof["cuts"], low, high)
-    while some := list(islice(waiting, at_a_time(pair))):
+    while some := list(islice(waiting, PARTS)):
         left = ~(missing(claim, Boxes(pair, *map(np.array, zip(*some, strict=True))))[0] <= 0)
         if left.any():
             raise ProofError(f"the bounds on part {count + int(left.argmax())} leave the claim open")

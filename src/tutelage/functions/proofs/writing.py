@@ -213,7 +213,7 @@ def _tree(low: np.ndarray, high: np.ndarray, lows: np.ndarray, highs: np.ndarray
 
 def _finished(
     tree: Tree,
-    pair: list[verifying.LayerPair],
+    pair: list[verifying.StoredLayer],
     claim: dict[str, Any],
     low: np.ndarray,
     high: np.ndarray,
@@ -221,11 +221,11 @@ def _finished(
 ) -> None:
     """Cut parts until the bounds of the checker prove every one, and leave whole what they prove at once."""
     sure = -_SURE * max((m for m in claim.get("at_most", ()) if m is not None), default=0.0)
-    free, per, count = high > low, verifying.at_a_time(pair), 0
+    free, count = high > low, 0
     # Invariant: every part of the tree is proved, or below an entry that waits. Neighbours are tried together.
     waiting = [(tree, low, high)]
     while waiting:
-        some = [waiting.pop() for _ in range(min(per, len(waiting)))]
+        some = [waiting.pop() for _ in range(min(verifying.PARTS, len(waiting)))]
         lows, highs = (np.array(ends) for ends in list(zip(*some, strict=True))[1:])
         with np.errstate(all="ignore"):
             left, slopes = verifying.missing(claim, verifying.Boxes(pair, lows, highs))
