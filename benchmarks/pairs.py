@@ -1,16 +1,22 @@
 """Ask every question of a folder of network pairs, and set the answers beside those of other tools.
 
 python benchmarks/pairs.py FOLDER [--seconds 120] [--device cpu|cuda] [--family F] [--name N] [--out FILE.json]
+    [--proofs FOLDER]
 
 FOLDER has instances.csv (columns name, family, a, b, lower, upper, property, epsilon, output, peer, peer_verdict,
 peer_seconds, seen, truth) and the ONNX files in networks/. Every question is one process with a limit in seconds, start
 and compilation included; --together asks all of them in one process, which leaves both out. A witness is evaluated
-again in float64 by plain numpy. Answers that contradict what is known are counted as wrong.
+again in float64 by plain numpy. Answers that contradict what is known are counted as wrong. With --proofs, within the
+same limit, a proof of every answer that holds is written to a folder, compressed, and checked by verifying.py in a
+process of its own with one thread: the size of the file, its SHA-256 and the seconds of the processor are recorded.
 """
 
 import argparse
 import csv
+import hashlib
 import json
+import os
+import resource
 import subprocess
 import sys
 import time
@@ -30,8 +36,8 @@ def numbers(text: str, size: int) -> np.ndarray:
     return np.repeat(values, size) if len(values) == 1 else values
 
 
-def answer(row: dict, folder: Path, seconds: float, device: str) -> dict:
-    """Ask one question in this process."""
+def answer(row: dict, folder: Path, seconds: float, device: str, proofs: Path | None = None) -> dict:
+    """Ask one question in this process, and write the proof of the answer to a folder."""
     import torch
 
     from tutelage.functions import difference_bound, top_class_agreement
@@ -40,13 +46,22 @@ def answer(row: dict, folder: Path, seconds: float, device: str) -> dict:
     begin = time.monotonic()
     first, second = (read_network(folder / "networks" / row[k]) for k in ("a", "b"))
     domain = tuple(torch.from_numpy(numbers(row[k], first.inputs)) for k in ("lower", "upper"))
+    keep = proofs is not None
     if row["property"] == "top1":
-        found = top_class_agreement(first, second, domain, seconds=seconds, device=device)
+        found = top_class_agreement(first, second, domain, seconds=seconds, device=device, keep=keep)
     else:
         output = int(row["output"]) if row["output"] else None
         epsilon = float(row["epsilon"])
-        found = difference_bound(first, second, domain, epsilon, output=output, seconds=seconds, device=device)
+        found = difference_bound(
+            first, second, domain, epsilon, output=output, seconds=seconds, device=device, keep=keep
+        )
     asked = [int(row["output"])] if row["output"] else list(range(first.outputs))
+    answered = time.monotonic() - begin
+    written = (
+        {}
+        if proofs is None or not found.holds
+        else proof_of(row, found, domain, asked, seconds - answered, folder, proofs)
+    )
     return {
         "verdict": found.verdict,
         "at_most": max(found.at_most[k].item() for k in asked),
@@ -54,7 +69,48 @@ def answer(row: dict, folder: Path, seconds: float, device: str) -> dict:
         "witness": None if found.witness is None else found.witness.tolist(),
         "boxes": found.parts,
         "reason": found.reason,
-        "seconds": time.monotonic() - begin,
+        "seconds": answered,
+        **written,
+    }
+
+
+def proof_of(row: dict, found, domain, asked: list[int], seconds: float, folder: Path, proofs: Path) -> dict:
+    """Write the proof of an answer: its parts and the seconds it took, or why there is none."""
+    from tutelage.errors import TutelageError
+    from tutelage.functions import box, save_proof
+
+    begin = time.monotonic()
+    files = [folder / "networks" / row[k] for k in ("a", "b")]
+    if row["property"] == "top1":
+        claim = {"margin": 0.0}
+    else:
+        claim = {"epsilon": [float(row["epsilon"]) if k in asked else np.inf for k in range(len(found.at_most))]}
+    path = proofs / f"{row['name']}.json.gz"
+    try:
+        parts = save_proof(path, found, *files, box(*domain, flat=True), seconds=max(0.0, seconds), **claim)
+    except TutelageError as error:
+        return {"no_proof": str(error), "writing": time.monotonic() - begin}
+    return {"parts": parts, "writing": time.monotonic() - begin}
+
+
+def checked(row: dict, told: argparse.Namespace) -> dict:
+    """What the checker says of the proof of an answer, in a process of its own with one thread."""
+    from tutelage import verifying
+
+    path = told.proofs / f"{row['name']}.json.gz"
+    words = [sys.executable, "-I", verifying.__file__, str(path)]
+    words += [str(told.folder / "networks" / row[k]) for k in ("a", "b")]
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **threads}, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    data = path.read_bytes()
+    return {
+        "verified": done.returncode == 0,
+        "checking": spent,
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
     }
 
 
@@ -63,11 +119,11 @@ def answered(row: dict, told: argparse.Namespace) -> dict:
     begin = time.monotonic()
     try:
         if told.together:
-            found = answer(row, told.folder, told.seconds, told.device)
+            found = answer(row, told.folder, told.seconds, told.device, told.proofs)
         else:
             words = [sys.executable, __file__, str(told.folder), "--one", row["name"], "--seconds", str(told.seconds)]
-            words += ["--device", told.device]
-            limit = told.seconds + START
+            words += ["--device", told.device] + (["--proofs", str(told.proofs)] if told.proofs else [])
+            limit = told.seconds + (2 * START if told.proofs else START)  # a part of a proof is finished
             done = subprocess.run(words, capture_output=True, text=True, timeout=limit, check=False)
             found = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else failed(done.stderr)
     except subprocess.TimeoutExpired:
@@ -75,7 +131,7 @@ def answered(row: dict, told: argparse.Namespace) -> dict:
     except Exception as error:  # one question that fails must not end the others
         found = failed(f"{type(error).__name__}: {error}")
     found["wall"] = time.monotonic() - begin
-    return found
+    return found | (checked(row, told) if "parts" in found else {})
 
 
 def failed(why: str) -> dict:
@@ -139,6 +195,23 @@ def table(rows: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def table_of_proofs(rows: list[dict]) -> str:
+    """One line per family: answers that hold, those with a proof that is verified, sizes and seconds to check."""
+    lines = [
+        "| family | holds | with a proof | parts, most | bytes, most | seconds to check, median | most |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for family in dict.fromkeys(r["family"] for r in rows):
+        holds = [r for r in rows if r["family"] == family and r["verdict"] == "holds"]
+        good = [r for r in holds if r.get("verified")]
+        parts, sizes, spent = ([r[k] for r in good] or [0] for k in ("parts", "bytes", "checking"))
+        lines.append(
+            f"| {family} | {len(holds)} | {len(good)} | {max(parts):,} | {max(sizes):,} | {np.median(spent):.1f} | "
+            f"{max(spent):.1f} |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -149,6 +222,8 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="only every n-th question of a family")
     parser.add_argument("--total", type=float, default=float("inf"), help="begin no question after so many seconds")
     parser.add_argument("--together", action="store_true")
+    parser.add_argument("--first", type=int, default=sys.maxsize, help="only the first n questions of a family")
+    parser.add_argument("--proofs", type=Path, help="folder for proofs of what holds, which are then checked")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path)
     told = parser.parse_args()
@@ -156,7 +231,7 @@ def main() -> None:
         every = list(csv.DictReader(file))
     if told.one:
         (row,) = [r for r in every if r["name"] == told.one]
-        print(json.dumps(answer(row, told.folder, told.seconds, told.device)))
+        print(json.dumps(answer(row, told.folder, told.seconds, told.device, told.proofs)))
         return
     rows = [r for r in every if not told.family or r["family"] in told.family]
     rows = [r for r in rows if not told.name or r["name"] in told.name]
@@ -164,7 +239,8 @@ def main() -> None:
     results, begin = [], time.monotonic()
     for row in rows:
         counts[row["family"]] += 1
-        if (counts[row["family"]] - 1) % told.every or time.monotonic() - begin > told.total:
+        number = counts[row["family"]] - 1
+        if number % told.every or number >= told.first or time.monotonic() - begin > told.total:
             continue
         found = answered(row, told)
         kept = {k: row[k] for k in ("name", "family", "property", "epsilon", "peer", "peer_verdict", "peer_seconds")}
@@ -173,12 +249,17 @@ def main() -> None:
         print(f"{last['judged']:5} {last['verdict']:12} {last['wall']:7.1f} s  {row['name']}  {found['reason'][:80]}",
               file=sys.stderr, flush=True)  # fmt: skip
     print(table(results))
+    if told.proofs:
+        print(table_of_proofs(results))
     if told.out:
         told.out.parent.mkdir(parents=True, exist_ok=True)
         about = {"seconds": told.seconds, "device": told.device, "together": told.together, **provenance()}
         for result in results:  # long, and anyone can find it again
             result.pop("witness")
-        told.out.write_text(json.dumps({**about, "table": table(results).splitlines(), "results": results}, indent=1))
+        tables = {"table": table(results).splitlines()}
+        if told.proofs:
+            tables["proofs"] = table_of_proofs(results).splitlines()
+        told.out.write_text(json.dumps({**about, **tables, "results": results}, indent=1))
 
 
 if __name__ == "__main__":

@@ -8,15 +8,16 @@ proof says is believed. Why one that passes is true:
 - Units in another order or times positive factors, units without weights, layers that hand on, and two layers of which
   the upper one only puts together what the lower one took apart change no function.
 - Parts of a box are made here by halving it, each into two closed halves: together they are the whole box.
-- On a part, values of f and of d = f - g are :math:`c + \sum_k z_k t_k + r`, with the same :math:`|t_k| \le 1` for both
-  and :math:`|r| \le` error. A sum of n products is within n eps times the sum of their sizes of the exact one (Higham
-  2002, section 3.1), and within half of gamma(n) times that: the other half is for the rounding of bounds.
-- relu(u) is between s u and s u + max(-s low, (1 - s) high) for s in [0, 1]; relu(f) - relu(g) = z d, z in [0, 1].
+- Ends of x are a number above -x and one above x, so that all rounding is upwards. On a part, relu(u) lies between
+  s u + max(-s low, (1 - s) high) and t u, with s and t in [0, 1], and relu(f) - relu(g) is z (f - g) with z in [0, 1].
+- A row p f + q d, d = f - g, of a layer is a row of what lies below it: lines are put in for units, by the signs of
+  their coefficients. Coefficients count as exact: by how much they are off, times the size of what they multiply, goes
+  into the bound. A sum of n products is within n eps / 2 times the sum of their sizes (Higham 2002, section 3.1); four
+  times that is gamma(n), which leaves room for the rounding of the bounds. TINY is for products that underflow.
 """
 
 import gzip
 import json
-import struct
 import sys
 import zlib
 from collections.abc import Iterator
@@ -28,9 +29,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 FORMAT, EPS, TINY = "tutelage-proof-1", 2.0**-52, 1e-300
-_BATCH = 64  # parts at a time: neighbours bend at the same units, and other units need no column
+PARTS, _ENTRIES = 8, 1 << 20  # parts at a time, whose units mostly bend alike, and numbers in an array
 _TYPES = {1: ("<f4", 4), 7: ("<i8", 7), 10: ("<f2", 0), 11: ("<f8", 10)}  # and the field of numbers that are not raw
-_DAMAGED = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, StopIteration, TypeError, ValueError)
+_ONE = np.float32(1).tobytes()
+_PLAIN = {"transA": 0, "alpha": _ONE, "beta": _ONE, "group": 1, "dilations": [1, 1], "allowzero": 0}
+_DAMAGED = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 
 
 class ProofError(ValueError):
@@ -97,10 +100,11 @@ class Computed(NamedTuple):
 
     def times(self, m: np.ndarray, shape: tuple[int, ...]) -> "Computed":
         a, e = self.map
-        # A sum of one product of two numbers of 24 bits is exact: what an identity and a choice of units come to.
-        rounded = ((m != 0).astype(float) @ (a != 0) > 1) | (not (single(m) and single(a)))
-        error = np.abs(m) @ e + rounded * (gamma(m.shape[1]) * (np.abs(m) @ np.abs(a)) + TINY)
-        return Computed(shape, StoredLayer(m @ a, error * (1 + gamma(m.shape[1]))), self.hidden)
+        if m.shape[1] == len(a) and np.array_equal(a, np.eye(*a.shape)) and not e.any():
+            a = np.pad(m, ((0, 0), (0, 1)))
+            return Computed(shape, StoredLayer(a, 0 * a), self.hidden)
+        error = (np.abs(m) @ e + gamma(m.shape[1]) * (np.abs(m) @ np.abs(a))) * (1 + gamma(m.shape[1])) + TINY
+        return Computed(shape, StoredLayer(m @ a, error), self.hidden)
 
     def plus(self, c: np.ndarray) -> "Computed":
         if np.broadcast_shapes(self.shape, c.shape) != self.shape:
@@ -112,10 +116,6 @@ class Computed(NamedTuple):
         return Computed(self.shape, StoredLayer(a, e), self.hidden)
 
 
-def single(x: np.ndarray) -> bool:
-    return bool((x.astype(np.float32) == x).all())
-
-
 def identity(n: int) -> StoredLayer:
     return StoredLayer(np.eye(n, n + 1), np.zeros((n, n + 1)))
 
@@ -125,47 +125,62 @@ def read_network(path: str | Path, data: bytes | None = None) -> list[StoredLaye
     try:
         graph = fields(fields(Path(path).read_bytes() if data is None else data)[7][0])
         known: dict[str, Any] = {fields(t)[8][0].decode(): tensor(t) for t in graph.get(5, [])}
-        (given,), (output,) = [i for i in map(fields, graph[11]) if i[1][0].decode() not in known], graph[12]
-        dims = fields(fields(fields(given[2][0])[1][0])[2][0]).get(1, [])
+        (start,), (output,) = [i for i in map(fields, graph[11]) if i[1][0].decode() not in known], graph[12]
+        dims = fields(fields(fields(start[2][0])[1][0])[2][0]).get(1, [])
         shape = tuple(fields(d).get(1, [1])[0] or 1 for d in dims)
-        known[given[1][0].decode()] = Computed(shape, identity(prod(shape)))
+        known[start[1][0].decode()] = Computed(shape, identity(prod(shape)))
         for node in map(fields, graph[1]):
             if node.get(7, [b""])[0] not in (b"", b"ai.onnx"):
                 raise ProofError(f"the operator {node[4][0].decode()} has a definition of its own")
-            options = {o[1][0].decode(): o for o in map(fields, node.get(5, []))}
-            numbers = {
-                name: struct.unpack("<f", o[2][0])[0] if 2 in o else o.get(3, [0])[0] for name, o in options.items()
-            }
+            given = {}
+            for option in map(fields, node.get(5, [])):
+                values = [v for kind in (2, 3, 4, 5) for v in option.get(kind, [])]
+                given[option[1][0].decode()] = values[0] if values else whole(option.get(8, []))
             values = [known[name.decode()] for name in node.get(1, []) if name]
             if (operator := node[4][0].decode()) == "Constant":
-                known[node[2][0].decode()] = tensor(options["value"][5][0])
+                known[node[2][0].decode()] = tensor(given["value"])
             else:
-                known[node[2][0].decode()] = computed(operator, numbers, *values)
+                known[node[2][0].decode()] = computed(operator, given, *values)
         top = known[fields(output)[1][0].decode()]
         return [*top.hidden, top.map]
-    except _DAMAGED as error:
+    except (*_DAMAGED, StopIteration) as error:
         raise ProofError(f"{path} cannot be read as an ONNX file of dense layers and relus: {error}") from None
 
 
-def computed(operator: str, numbers: dict[str, float], x: Any, y: Any = None, bias: Any = None) -> Computed:
-    left, right = (isinstance(v, Computed) for v in (x, y))
+def computed(operator: str, given: dict[str, Any], x: Any, y: Any = None, bias: Any = None) -> Computed:
+    (left, right), made = (isinstance(v, Computed) for v in (x, y)), None
+    plain = given.get("auto_pad", b"NOTSET") == b"NOTSET" and all(given.get(k, v) == v for k, v in _PLAIN.items())
+    if not plain or min(given.get("strides", [1])) < 1:
+        raise ProofError(f"the operator {operator} has attributes that are not understood")
     if operator == "MatMul" and right and not left and y.shape in ((x.shape[-1],), (x.shape[-1], 1)) and x.ndim == 2:
         return y.times(x, (len(x), *y.shape[1:]))
-    if operator in ("MatMul", "Gemm") and left and not right and y.ndim == 2:
-        m = y if operator == "Gemm" and numbers.get("transB", 0) else y.T
-        plain = numbers.get("alpha", 1) == numbers.get("beta", 1) == 1 and not numbers.get("transA", 0)
-        if plain and x.shape[-1:] == m.shape[1:] == (prod(x.shape),):
-            product = x.times(m, (*x.shape[:-1], len(m)))
-            return product if bias is None else product.plus(bias)
+    if operator in ("MatMul", "Gemm") and left and not right and x.shape[-1] == prod(x.shape) and y.ndim == 2:
+        made = y if given.get("transB", 0) else y.T, (*x.shape[:-1], y.shape[0 if given.get("transB", 0) else 1])
+    if operator == "Conv" and left and not right and x.shape[:2] == (1, *y.shape[1:2]):
+        made = convolution(x.shape[1:], y, given.get("strides", [1, 1]), given.get("pads", [0] * 4))
+        bias = bias if bias is None else bias[:, None, None]
+    if made is not None:
+        return x.times(*made) if bias is None else x.times(*made).plus(bias)
     if operator in ("Add", "Sub") and left != right and (left or operator == "Add"):
         return x.plus(y if operator == "Add" else -y) if left else y.plus(x)
     if operator == "Relu":
         return Computed(x.shape, identity(len(x.map.a)), (*x.hidden, x.map))
-    if operator in ("Flatten", "Reshape") and not numbers.get("allowzero", 0):
-        sizes = y.tolist() if operator == "Reshape" else (prod(x.shape[: int(numbers.get("axis", 1))]), -1)
+    if operator in ("Flatten", "Reshape"):
+        sizes = y.tolist() if operator == "Reshape" else (prod(x.shape[: int(given.get("axis", 1))]), -1)
         sizes = [x.shape[k] if size == 0 else size for k, size in enumerate(sizes)]
         return x._replace(shape=np.empty(x.shape, bool).reshape(sizes).shape)
     raise ProofError(f"the operator {operator} is not understood, or not with these shapes and attributes")
+
+
+def convolution(image: tuple[int, ...], w: np.ndarray, strides: list[int], pads: list[int]) -> Any:
+    """The matrix of a convolution, and the shape of what it gives."""
+    # Windows of the places of inputs, from 1 on: 0 is what is padded.
+    places = np.pad(np.arange(prod(image)).reshape(image) + 1, ((0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+    windows = np.lib.stride_tricks.sliding_window_view(places, w.shape[2:], (1, 2))[:, :: strides[0], :: strides[1]]
+    windows = windows.transpose(1, 2, 0, 3, 4).reshape(1, *windows.shape[1:3], -1)
+    made = np.zeros((len(w), *windows.shape[1:3], prod(image) + 1))
+    np.put_along_axis(made, windows.repeat(len(w), 0), w.reshape(len(w), 1, 1, -1), 3)
+    return made.reshape(-1, made.shape[3])[:, 1:], (1, *made.shape[:3])
 
 
 def made_one(layers: list[StoredLayer], at: int) -> list[StoredLayer]:
@@ -178,7 +193,8 @@ def made_one(layers: list[StoredLayer], at: int) -> list[StoredLayer]:
     a = c[:, None] * low.a[first]
     alone = (used.sum(1) == 1) & (c > 0) & (b == 0)
     pair = (used.sum(1) == 2) & ((c > 0) != (d > 0)) & (a == d[:, None] * low.a[last]).all(1)
-    exact = single(low.a) and single(w) and not (low.e.any() or up.e.any())
+    # Products of two numbers of 24 bits are exact.
+    exact = all((x.astype("f4") == x).all() for x in (low.a, w)) and not (low.e.any() or up.e.any())
     if not (0 <= at < len(layers) - 2 and exact and (alone | pair).all()):
         raise ProofError(f"layer {at + 1} does not only put together what layer {at} took apart")
     return [*layers[:at], Computed((len(a),), StoredLayer(a, 0 * a)).plus(b).map, *layers[at + 2 :]]
@@ -208,94 +224,129 @@ def rewritten(layers: list[StoredLayer], how: dict[str, Any]) -> list[StoredLaye
 
 
 def joined(f: list[StoredLayer], g: list[StoredLayer]) -> list[StoredLayer]:
-    """Both networks as one: rows of f above those of d = f - g, which is g d + (f - g) f in every layer."""
+    """Both networks as one: rows of f above those of d = f - g, on s = relu(f) and a = relu(f) - relu(g) below."""
     if [x.a.shape for x in f] != [x.a.shape for x in g]:
         raise ProofError("the proof gives the networks other numbers of layers or units")
     pair: list[StoredLayer] = []
     for p, q in zip(f, g, strict=True):
-        d = [x[:, :-1] if pair else x[:, :0] for x in q]  # the inputs do not differ
-        blocks = zip(p, d, (p.a - q.a, p.e + q.e + EPS * np.abs(p.a - q.a)), strict=True)
+        below = [x[:, :-1] if pair else x[:, :0] for x in q]  # the inputs do not differ
+        blocks = zip(p, below, (p.a - q.a, p.e + q.e + EPS * np.abs(p.a - q.a)), strict=True)
         rows = ([[x[:, :-1], 0 * y, x[:, -1:]], [z[:, :-1], y, z[:, -1:]]] for x, y, z in blocks)
         pair.append(StoredLayer(*map(np.block, rows)))
     return pair
 
 
-class Enclosure(NamedTuple):
-    """c [B, n] + z [B, n, K] t + r with |t| <= 1 and |r| <= error [B, n]."""
-
-    c: np.ndarray
-    z: np.ndarray
-    error: np.ndarray
-
-    def size(self) -> np.ndarray:
-        return (np.abs(self.c) + np.abs(self.z).sum(2) + self.error) * (1 + gamma(self.z.shape[2]))
-
-    def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        reach = np.abs(self.z).sum(2) + self.error + gamma(self.z.shape[2]) * self.size()
-        return self.c - reach, self.c + reach
-
-    def into(self, layer: StoredLayer) -> "Enclosure":
-        (w, b), (e_w, e_b) = ((x[:, :-1], x[:, -1]) for x in layer)
-        size, g = self.size(), gamma(w.shape[1])
-        met = size @ np.abs(w).T + np.abs(b)
-        some = (size > 0) @ ((w != 0) | (e_w != 0)).T.astype(float) + (b != 0)  # terms, which may have underflowed
-        error = (self.error @ np.abs(w).T + size @ e_w.T + e_b + g * met) * (1 + g) + TINY * (some > 0)
-        return Enclosure(self.c @ w.T + b, w @ self.z, error)
+def put(c: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    return np.maximum(c, 0) * lines[0] + np.minimum(c, 0) * lines[1]
 
 
-def line(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """s and h with relu(u) within s u + h +- h."""
-    s = np.where(low >= 0, 1.0, np.clip(high / np.where(high > low, high - low, 1.0), 0.0, 1.0))
-    return s, np.where((low < 0) & (high > 0), np.maximum(-s * low, (1 - s) * high) * (0.5 + 8 * EPS) + TINY, 0.0)
+def chord(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Slope and offset of a line above relu."""
+    below, above = ends
+    s = np.where(below <= 0, 1.0, np.clip(above / np.where(below + above > 0, below + above, 1.0), 0.0, 1.0))
+    most = np.maximum(s * below, (1 - s) * above) * (1 + 8 * EPS) + TINY
+    return s, np.where((below > 0) & (above > 0), most, 0.0)
 
 
-def bent(x: Enclosure) -> Enclosure:
-    """relu(f), and relu(f) - relu(g) from both lines or as half of d with a noise of its own."""
-    n = x.c.shape[1] // 2
-    f, d = (Enclosure(*(v[:, rows] for v in x)) for rows in (slice(n), slice(n, None)))
-    room = 4 * EPS * (f.size() + d.size())
-    g = Enclosure(f.c - d.c, f.z - d.z, (f.error + d.error) * (1 + 4 * EPS) + room)
-    (low, high), (low_g, high_g), (low_d, high_d) = f.ends(), g.ends(), d.ends()
-    low, high = np.maximum(low, low_g + low_d - room), np.minimum(high, high_g + high_d + room)
-    low_g, high_g = np.maximum(low_g, low - high_d - room), np.minimum(high_g, high - low_d + room)
-    (s, h), (t, k), half = line(low, high), line(low_g, high_g), np.maximum(high_d, -low_d) * (0.5 + 8 * EPS)
-    both = t[..., None] * d.z + (s - t)[..., None] * f.z
-    lines = np.abs(both).sum(2) + h + k <= 0.5 * np.abs(d.z).sum(2) + half
-    p, q, shared, own = (np.where(lines, *v) for v in ((t, 0.5), (s - t, 0.0), (h, 0.0), (k, half)))
-    z = np.concatenate([s[..., None] * f.z, np.where(lines[..., None], both, 0.5 * d.z)], 1)
-    c = np.concatenate([s * f.c + h, p * d.c + q * f.c + np.where(lines, h - k, 0.0)], 1)
-    met = np.concatenate([s * f.size() + h, p * d.size() + np.abs(q) * f.size() + h + k], 1)
-    error = np.concatenate([s * f.error, p * d.error + np.abs(q) * f.error], 1) * (1 + 8 * EPS) + 8 * EPS * met
-    noise = [np.concatenate(v, 1)[..., None] for v in ((h, shared), (0 * h, own))]
-    # A column for every unit that has noise on some box: the same row of f and of d.
-    more = [np.tile(np.eye(n)[:, np.any(v.reshape(-1, 2, n), (0, 1))], (2, 1)) * v for v in noise]
-    some = np.concatenate([f.size() > 0, (d.size() > 0) | (q != 0) | (own > 0)], 1)
-    return Enclosure(c, np.concatenate([z, *more], 2), error + TINY * some)
+def may_bend(f: np.ndarray, g: np.ndarray) -> np.ndarray:
+    return ~(((f[0] <= 0) & (g[0] <= 0)) | ((f[1] <= 0) & (g[1] <= 0)))
 
 
-def outputs(pair: list[StoredLayer], low: np.ndarray, high: np.ndarray) -> Enclosure:
-    """The outputs of f and of f - g on boxes [B, d]."""
-    centre = 0.5 * low + 0.5 * high
-    radius = np.maximum(high - centre, centre - low) * (1 + 4 * EPS)
-    x = Enclosure(centre, np.eye(len(low[0]))[:, radius.any(0)] * radius[..., None], TINY * (radius > 0))
-    for layer in pair[:-1]:
-        x = bent(x.into(layer))
-    return x.into(pair[-1])
+def lines(ends: np.ndarray, slopes: Any, over: Any, under: Any, size: np.ndarray, share: float) -> np.ndarray:
+    """Slopes of lines above and below, offsets with room for rounding, and values at the middle: [3, 2, B, 1, n]."""
+    x, room = 0.5 * ends[1] - 0.5 * ends[0], share * (size + over + under) + TINY
+    middle = slopes[0] * x + over, slopes[1] * x - under
+    return np.array([slopes, (over + room, -under - room), middle])[:, :, :, None]
 
 
-def missing(claim: dict[str, Any], x: Enclosure) -> np.ndarray:
-    """How much is missing for a proof of the claim on each box: [B], at most 0 where it is proved."""
-    n = x.c.shape[1] // 2
+def units(f: np.ndarray, d: np.ndarray, g: np.ndarray, share: float) -> tuple[np.ndarray, ...]:
+    """Lines of relu(f), of relu(g) and of relu(f) - relu(g), and which units may bend."""
+    (s, most), (t, more), (z, over), (y, under) = (chord(x) for x in (f, g, d, d[::-1]))
+    size, on, bend = f.max(0), (f[0] <= 0) & (g[0] <= 0), may_bend(f, g)
+    of_f = lines(f, (s, 1.0 * (f[1] > np.maximum(f[0], 0))), most, 0 * most, size, share)
+    of_g = lines(g, (t, 1.0 * (g[1] > np.maximum(g[0], 0))), more, 0 * more, size + d.max(0), share)
+    # relu(f) - relu(g) lies between 0 and d; it is d where both are on, and 0 where both are off.
+    slopes = np.where(bend, z, on), np.where(bend, y, on)
+    return of_f, of_g, lines(d, slopes, bend * over, bend * under, d.max(0), share), bend[:, None]
+
+
+class Boxes:
+    """Both networks on boxes [B, d], layer by layer from below."""
+
+    def __init__(self, pair: list[StoredLayer], low: np.ndarray, high: np.ndarray) -> None:
+        self.inputs, self.layers, self.units = (high[:, None], low[:, None]), list[Any](), list[Any]()
+        share, one = gamma(2 * sum(sum(a.shape) for a, _ in pair)), np.ones((1, len(low), 1))
+        u = np.stack([-low, high])
+        for a, e in pair:
+            u = np.append(u, np.append(-one, one, 0), 2)
+            size = u.max(0)
+            room = (size @ e.T + share * (size @ np.abs(a).T)) * (1 + share) + TINY
+            self.layers.append((a, room[..., None], TINY * size.sum(1)[:, None, None]))
+            f, d = np.split(u @ np.maximum(a, 0).T + u[::-1] @ np.maximum(-a, 0).T + room, 2, 2)
+            if len(self.layers) < len(pair):
+                g = f + d[::-1] + 4 * EPS * (f.max(0) + d.max(0))
+                self.narrow(f, d, g)
+                self.units.append(units(f, d, g, share))
+                on, bend = (f[0] <= 0) & (g[0] <= 0), may_bend(f, g)
+                s = np.stack([np.minimum(f[0], 0), np.maximum(f[1], 0)])
+                u = np.append(s, np.where(bend, np.maximum(d, 0), on * d), 2)
+
+    def narrow(self, f: np.ndarray, d: np.ndarray, g: np.ndarray) -> None:
+        """Ends of units that may bend, by what is known of the layers below."""
+        for x, p, q in ((f, 1, 0), (d, 0, 1), (g, 1, -1)) if self.units else ():
+            bend = may_bend(f, g)
+            some = np.flatnonzero(bend.any(0))
+            for part in np.array_split(some, 1 + f.size * len(some) // _ENTRIES):
+                rows = (part[:, None] == np.arange(f.shape[2])) * 1.0
+                rows = np.append(-rows, rows, 0)
+                above = self.upper(np.append(p * rows, q * rows, 1) if q else rows)[0]
+                above = above.reshape(f.shape[1], 2, -1).swapaxes(0, 1)
+                above[:, ~bend[:, part]] = np.inf  # a bound on a box does not depend on those beside it
+                x[:, :, part] = np.minimum(x[:, :, part], above)
+            room = 4 * EPS * (f.max(0) + d.max(0) + g.max(0))
+            g[:] = np.minimum(g, f + d[::-1] + room)
+            f[:] = np.minimum(f, g + d + room)
+            d[:] = np.minimum(d, f + g[::-1] + room)
+
+    def upper(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds [B, K] on rows [K, n] of f or [K, 2 n] of f and d in the last layer; coefficients of the inputs."""
+        value, both = np.zeros(1), rows.shape[1] == len(self.layers[-1][0])
+        for (a, room, tiny), known in list(zip(self.layers, [None, *self.units], strict=False))[::-1]:
+            n, m = rows.shape[-1], (a.shape[1] - 1) // (1 if both or known is None else 2)
+            value = value + rows @ a[:n, -1:] + np.abs(rows) @ room[:, :n] + tiny
+            s = rows @ a[:n, :m]
+            if known is None:
+                break
+            of_f, of_g, of_d, bend = known
+            if not both:
+                value, rows = value + put(s, of_f[1]).sum(2, keepdims=True), put(s, of_f[0])
+                continue
+            # s relu(f) + t (relu(f) - relu(g)) is (s + t) relu(f) - t relu(g): whichever is lower at the middle.
+            s, t = np.split(s, 2, -1)
+            other = put(s + t, of_f[2]) + put(-t, of_g[2]) < put(s, of_f[2]) + put(t, of_d[2])
+            other &= bend
+            s, t, r = np.where(other, s + t, s), np.where(other, 0.0, t), np.where(other, -t, 0.0)
+            value = value + (put(s, of_f[1]) + put(t, of_d[1]) + put(r, of_g[1])).sum(2, keepdims=True)
+            r = put(r, of_g[0])
+            rows = np.append(put(s, of_f[0]) + r, put(t, of_d[0]) - r, 2)
+        return (value + put(s, self.inputs).sum(2, keepdims=True))[..., 0], s
+
+
+def missing(claim: dict[str, Any], x: Boxes) -> tuple[np.ndarray, np.ndarray]:
+    """How much is missing for a proof of the claim on each box [B], and the coefficients of the inputs."""
+    n = len(x.layers[-1][0]) // 2
     if "at_most" in claim:
-        low, high = (end[:, n:] for end in x.ends())
-        return np.max([np.maximum(-low, high)[:, k] - m for k, m in enumerate(claim["at_most"]) if m is not None], 0)
+        asked = [k for k, m in enumerate(claim["at_most"]) if m is not None]
+        rows = np.append(np.eye(n, 2 * n, n)[asked], -np.eye(n, 2 * n, n)[asked], 0)
+        above, slopes = x.upper(rows)
+        return (above - np.array([claim["at_most"][k] for k in asked * 2])).max(1), slopes
     one, other = np.nonzero(~np.eye(n, dtype=bool))
-    a, none = np.eye(n)[one] - np.eye(n)[other], np.zeros((len(one), n + 1))
-    rows = np.block([[a, none], [-a, a, none[:, :1]], [none[:, 1:], a, none[:, :1]]])
+    a = np.eye(n)[one] - np.eye(n)[other]
+    above, slopes = x.upper(np.block([[a, 0 * a], [-a, a], [0 * a, a]]))
     # f_c - f_j, g_j - g_c and d_c - d_j. Where f leads by the margin for c, g_c - g_j is at least margin - (d_c - d_j).
-    sure, above, apart = x.into(StoredLayer(rows, 0 * rows)).ends()[1].reshape(len(x.c), 3, n, n - 1).swapaxes(0, 1)
+    sure, lost, apart = above.reshape(len(above), 3, n, n - 1).swapaxes(0, 1)
     leads = ~(sure < claim["margin"]).any(2)
-    return np.where(leads, np.minimum(above, apart - claim["margin"]).max(2), -np.inf).max(1)
+    return np.where(leads, np.minimum(lost, apart - claim["margin"]).max(2), -np.inf).max(1), slopes
 
 
 def parts(cuts: list[int], low: np.ndarray, high: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -328,24 +379,25 @@ def check(proof: dict[str, Any], a: str | Path, b: str | Path) -> str:
     """Check a proof about two files: the claim in words, or a ProofError that says what is not proved."""
     claim, count = proof["claim"], 0
     pair = joined(*(rewritten(read_network(path), proof["networks"][name]) for path, name in ((a, "a"), (b, "b"))))
-    limits = claim["at_most"] if "at_most" in claim else [None] * (len(pair[-1].a) // 2)
-    words = "; ".join(f"output {k} differs by at most {m!r}" for k, m in enumerate(limits) if m is not None)
-    words = words if len(set(limits)) > 1 else f"no output differs by more than {limits[0]!r}"
-    words = (
-        words if "at_most" in claim else f"both have the same top class wherever A leads by {claim['margin']!r} or more"
-    )
+    outputs, inputs = len(pair[-1].a) // 2, pair[0].a.shape[1] - 1
+    limits = claim["at_most"] if "at_most" in claim else [None] * outputs
+    if "at_most" not in claim:
+        words = f"both have the same top class wherever A leads by {claim['margin']!r} or more"
+    elif len(set(limits)) == 1:
+        words = f"no output differs by more than {limits[0]!r}"
+    else:
+        words = "; ".join(f"output {k} differs by at most {m!r}" for k, m in enumerate(limits) if m is not None)
     if proof["box"] is None:
         if not all(d <= m for d, m in zip(everywhere(pair), limits, strict=True)):
             raise ProofError("the weights leave larger differences possible than the claim says")
         return f"{words}, times max(1, |x|), for all inputs x"
     low, high = (np.array(end, float) for end in proof["box"])
-    if not (len(limits) * 2 == len(pair[-1].a) and low.shape == high.shape == (pair[0].a.shape[1] - 1,)):
-        raise ProofError("the claim is about another number of inputs or outputs")
-    if not ((low <= high).all() and np.isfinite(high - low).all()):
-        raise ProofError("the box must have finite ends, with no high below its low")
+    fits = len(limits) == outputs and low.shape == high.shape == (inputs,)
+    if not (fits and (low <= high).all() and np.isfinite(high - low).all()):
+        raise ProofError("there must be a limit per output, and finite ends per input with no high below its low")
     waiting = parts(proof["cuts"], low, high)
-    while some := list(islice(waiting, _BATCH)):
-        left = ~(missing(claim, outputs(pair, *map(np.array, zip(*some, strict=True)))) <= 0)
+    while some := list(islice(waiting, PARTS)):
+        left = ~(missing(claim, Boxes(pair, *map(np.array, zip(*some, strict=True))))[0] <= 0)
         if left.any():
             raise ProofError(f"the bounds on part {count + int(left.argmax())} leave the claim open")
         count += len(some)
@@ -362,7 +414,7 @@ def verified(path: str | Path, a: str | Path, b: str | Path) -> tuple[bool, str]
             raise ProofError(f"{path} must have the format {FORMAT}, got {proof['format']}")
         with np.errstate(all="ignore"):
             return True, check(proof, a, b)
-    except (*_DAMAGED, zlib.error, struct.error) as error:
+    except (*_DAMAGED, zlib.error) as error:
         return False, str(error) if isinstance(error, ProofError) else f"{path} is no proof that can be read: {error}"
 
 

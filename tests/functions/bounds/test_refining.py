@@ -8,11 +8,9 @@ import pytest
 import torch
 
 from tutelage.functions.answers import Question
-from tutelage.functions.bounds.branch_inputs import Bounder, Dividing
-from tutelage.functions.domain import box
+from tutelage.functions.bounds.branch_inputs import Bounder
 from tutelage.functions.layers.pairs import joined
 from tutelage.functions.rounding import exact_outputs
-from tutelage.functions.search.hunt import Hunt
 
 
 def bounder(first, second, free, *, refined=True, margin=None):
@@ -64,14 +62,3 @@ def test_numbers_that_overflow_prove_nothing(small):
         a, b = exact_outputs(first, x), exact_outputs(second, x)
         assert np.isinf(sizes[0, 0]) or abs(a[0] - b[0]) <= Fraction(sizes[0, 0])
     assert values[0] > 0
-
-
-def test_boxes_that_are_kept_for_a_proof_are_those_of_zonotopes(small):
-    """The checker has no refined ranges: larger boxes would leave it a proof to find by itself."""
-    rng = np.random.default_rng(0)
-    first = small.network(rng, (4, 20, 20, 20, 20, 2), "relu")
-    second = small.near(first, rng, 1e-3)
-    question = Question(torch.full((2,), 0.003, dtype=torch.float64))
-    hunt = Hunt(first, second, box(-1, 1, dimension=4), question)
-    kept, other = (Dividing(joined(first, second), question, hunt, threads=1, keep=keep) for keep in (True, False))
-    assert kept.bound.hope == (0.0, 0.0) != other.bound.hope

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from tests.functions.conftest import make_network
@@ -132,6 +133,18 @@ def test_an_answer_without_boxes_is_cut_where_the_checker_needs_it(files, tmp_pa
     answer = replace(difference_bound(first, second, where, epsilon, keep=True), leaves=None)
     paths = files(first, second)
     assert save_proof(tmp_path / "proof.json", answer, *paths, where, epsilon=epsilon) > 3
+    assert verified(tmp_path / "proof.json", *paths)[0]
+
+
+def test_parts_that_the_checker_proves_at_once_are_left_whole(files, tmp_path):
+    """A search cuts boxes that its first bounds leave open: it may have more of them than the proof needs."""
+    first, where = single((2, 6, 2), 1), box(-1, 1, dimension=2)
+    second = near(first, 0.02)
+    answer = difference_bound(first, second, where, 5.0, keep=True)
+    low = np.array([[x, y] for x in (-1.0, -0.5, 0.0, 0.5) for y in (-1.0, 0.0)])
+    answer = replace(answer, leaves=(low, low + np.array([0.5, 1.0])))
+    paths = files(first, second)
+    assert save_proof(tmp_path / "proof.json", answer, *paths, where, epsilon=5.0) == 1
     assert verified(tmp_path / "proof.json", *paths)[0]
 
 

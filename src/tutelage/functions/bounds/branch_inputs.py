@@ -190,8 +190,6 @@ class Dividing:
         if bound is None:
             assert pair is not None
             bound = Bounder(pair, question, int((high > low).sum()), threads, device)
-            if keep:  # the checker of proofs has zonotopes alone, and could not prove larger boxes
-                bound.hope = (0.0, 0.0)
         self.bound = bound
         self.frontier = Frontier(len(low), outputs)
         self.frontier.add(low[None], high[None], np.full((1, outputs), np.inf), np.array([np.inf]))

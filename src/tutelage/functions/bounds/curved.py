@@ -1,7 +1,7 @@
 r"""Bounds on two networks of which one has units that bend everywhere (tanh, GELU and others), on batches of boxes.
 
 Zonotopes of f and of d = f - g with common generators, as in :mod:`._zonotopes`, in the arithmetic of
-:mod:`tutelage.verifying`, which has the rounding of every step. A unit is within a line and a noise of its own,
+:mod:`.enclosures`, which has the rounding of every step. A unit is within a line and a noise of its own,
 :math:`s u + m \pm h`, from the table of :mod:`..relaxations`; where both networks have units of one kind, sigma(f) -
 sigma(g) is z d with z in the range of the derivative, which keeps d small; units that are close, as GELU and its
 forms in files, add by how much they differ. Boxes are cut by :mod:`.branch_inputs`.
@@ -14,12 +14,13 @@ from tutelage import verifying
 from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.answers import Question
 from tutelage.functions.bounds.branch_inputs import MOST_INPUTS
+from tutelage.functions.bounds.enclosures import Enclosure, disagreement, joined
 from tutelage.functions.checks import bias
 from tutelage.functions.relaxations import CURVED, curved_apart, lines
 from tutelage.functions.rounding import EPS
 from tutelage.networks import Network
 from tutelage.networks.activations import find
-from tutelage.verifying import Enclosure, StoredLayer
+from tutelage.verifying import StoredLayer
 
 _BATCH = 32  # boxes at a time: a column per unit and network
 
@@ -56,7 +57,7 @@ class CurvedBounds:
     """Bounds on batches of boxes, as :class:`.branch_inputs.Bounder` gives them."""
 
     def __init__(self, pair: tuple[Network, Network], question: Question, free: int) -> None:
-        self.pair = verifying.joined(*side_by_side(pair))
+        self.pair = joined(*side_by_side(pair))
         self.units = BentUnit(pair[0]), BentUnit(pair[1])
         self.outputs, self.threads, self.split = pair[0].outputs, 1, free <= MOST_INPUTS
         self.question = question
@@ -90,7 +91,7 @@ class CurvedBounds:
                     asked = (self.question.limits < torch.inf).numpy()
                     missing = (sizes[part] - self.question.limits.numpy())[:, asked].max(1)
                 else:
-                    missing = verifying.missing({"margin": self.question.margin}, x)
+                    missing = disagreement(x, self.question.margin)
             sizes[part] = np.where(np.isnan(sizes[part]), np.inf, sizes[part])
             values[part] = np.where(np.isnan(missing), np.inf, missing)
             free = (high[part] > low[part]).any(0)

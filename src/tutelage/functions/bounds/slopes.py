@@ -11,6 +11,7 @@ import numpy as np
 
 from tutelage import verifying
 from tutelage.deadline import Deadline
+from tutelage.functions.bounds.enclosures import Enclosure, line
 from tutelage.functions.rounding import EPS, UNDERFLOW
 
 _BATCH, _MOST = 256, 200_000  # boxes at a time, and that may wait
@@ -56,7 +57,7 @@ def _least(
     """Lower bounds [B, d] of signs times the derivatives on boxes [B, d], 0 where the sign is 0."""
     centre = 0.5 * low + 0.5 * high
     radius = np.maximum(high - centre, centre - low) * (1 + 4 * EPS) + UNDERFLOW * (high > low)
-    x = verifying.Enclosure(centre, np.eye(low.shape[1]) * radius[..., None], 0 * centre)
+    x = Enclosure(centre, np.eye(low.shape[1]) * radius[..., None], 0 * centre)
     slopes = []
     for layer in layers[:-1]:
         u = x.into(layer)
@@ -82,11 +83,11 @@ def _times(least: np.ndarray, most: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.where(negative == 0, np.maximum(above - room, 0.0), above + below - room)
 
 
-def _relu(u: verifying.Enclosure) -> verifying.Enclosure:
+def _relu(u: Enclosure) -> Enclosure:
     """relu(u): between s u and s u + 2 h."""
     (low, high), n = u.ends(), u.c.shape[1]
-    s, h = verifying.line(low, high)
+    s, h = line(low, high)
     bends = np.flatnonzero(h.any(0))
     noise = np.eye(n)[:, bends] * h[..., None]
     error = s * u.error * (1 + 8 * EPS) + 8 * EPS * (s * u.size() + h) + UNDERFLOW
-    return verifying.Enclosure(s * u.c + h, np.concatenate([s[..., None] * u.z, noise], 2), error)
+    return Enclosure(s * u.c + h, np.concatenate([s[..., None] * u.z, noise], 2), error)

@@ -1,9 +1,10 @@
 """Proofs of answers, written to files that :mod:`tutelage.verifying` checks without this library.
 
 What is written is the claim, the box, how the units of both networks stand side by side, and how the box is cut. The
-boxes of branch and bound are where the cuts begin. The bounds of the checker are not those that found the answer, so
-that they are computed here too: a part that they leave open is cut further. An answer that came by other means
-(branching on units, normal forms with merged units, exact regions) gets a proof where this suffices, else none.
+boxes of branch and bound say where to cut. The bounds of the checker are not those that found the answer, so that they
+are computed here too: a part that they prove is left whole, and one that they leave open is cut further. An answer that
+came by other means (branching on units, normal forms with merged units, exact regions) gets a proof where this
+suffices, else none.
 """
 
 import gzip
@@ -22,12 +23,9 @@ from tutelage.functions.domain import Domain
 from tutelage.functions.layers.collapsing import Layer
 from tutelage.functions.layers.placing import placed
 
-_BATCH = 64  # parts that are bounded at a time
-_SURE = 1e-12  # share of a limit that a bound has to stay below it: sums in another order must not exceed it
-_INPUTS, _FEW = (
-    24,
-    500,
-)  # sides that are not flat, beyond which cutting a box hardly helps, and parts tried all the same
+_SURE = 1e-9  # share of a limit that a bound has to stay below it: sums in another order must not exceed it
+_INPUTS = 24  # sides that are not flat, beyond which cutting a box hardly helps
+_FEW = 500  # parts that are tried all the same
 
 Tree = list[Any]
 """Empty for a part as it is, or the side that is halved and the trees of both halves."""
@@ -221,36 +219,31 @@ def _finished(
     high: np.ndarray,
     deadline: Deadline,
 ) -> None:
-    """Cut parts that the bounds of the checker leave open, until none is left."""
+    """Cut parts until the bounds of the checker prove every one, and leave whole what they prove at once."""
     sure = -_SURE * max((m for m in claim.get("at_most", ()) if m is not None), default=0.0)
-    leaves: list[tuple[Tree, np.ndarray, np.ndarray]] = []
-    waiting, count = [(tree, low, high)], 0
-    # Invariant: every part of the tree is proved, among the leaves, or below an entry that waits.
-    while waiting or leaves:
-        while waiting and len(leaves) < _BATCH:
-            node, a, b = waiting.pop()
-            if node:
-                left, right = b.copy(), a.copy()
-                left[node[0]] = right[node[0]] = 0.5 * a[node[0]] + 0.5 * b[node[0]]
-                waiting += [(node[2], right, b), (node[1], a, left)]
-            else:
-                leaves.append((node, a, b))
-        lows, highs = (np.array(ends) for ends in list(zip(*leaves, strict=True))[1:])
+    free, count = high > low, 0
+    # Invariant: every part of the tree is proved, or below an entry that waits. Neighbours are tried together.
+    waiting = [(tree, low, high)]
+    while waiting:
+        some = [waiting.pop() for _ in range(min(verifying.PARTS, len(waiting)))]
+        lows, highs = (np.array(ends) for ends in list(zip(*some, strict=True))[1:])
         with np.errstate(all="ignore"):
-            form = verifying.outputs(pair, lows, highs)
-            proved = verifying.missing(claim, form) <= sure
-        free, count = (highs > lows).any(0), count + len(leaves)
-        scores = np.zeros_like(lows)
-        scores[:, free] = np.abs(form.z[:, :, : int(free.sum())]).sum(1)
-        for (node, a, b), score, good in zip(leaves, scores, proved, strict=True):
-            if not good:
-                stuck = (free.sum() > _INPUTS and count > _FEW) or not np.isfinite(score).all() or not score.any()
-                if stuck or deadline.passed:
-                    over = ", and the time is over" if deadline.passed else ""
-                    raise TutelageError(f"the bounds of the checker leave the claim open on a part of the box{over}")
+            left, slopes = verifying.missing(claim, verifying.Boxes(pair, lows, highs))
+        proved, scores = left <= sure, np.abs(slopes).sum(1) * (highs - lows)
+        count += len(some)
+        for (node, a, b), score, good in list(zip(some, scores, proved, strict=True))[::-1]:
+            if good:
+                node.clear()
+                continue
+            stuck = (free.sum() > _INPUTS and count > _FEW) or not np.isfinite(score).all() or not score.any()
+            if deadline.passed or (stuck and not node):
+                over = ", and the time is over" if deadline.passed else ""
+                raise TutelageError(f"the bounds of the checker leave the claim open on a part of the box{over}")
+            if not node:
                 node[:] = [int(score.argmax()), [], []]
-                waiting.append((node, a, b))
-        leaves = []
+            left_high, right_low = b.copy(), a.copy()
+            left_high[node[0]] = right_low[node[0]] = 0.5 * a[node[0]] + 0.5 * b[node[0]]
+            waiting += [(node[2], right_low, b), (node[1], a, left_high)]
 
 
 def _preorder(tree: Tree) -> list[int]:
