@@ -1,11 +1,12 @@
 """Ask every question of a folder of network pairs, and set the answers beside those of other tools.
 
 python benchmarks/pairs.py FOLDER [--seconds 120] [--device cpu|cuda] [--family F] [--name N] [--out FILE.json]
-    [--proofs FOLDER]
+    [--proofs FOLDER] [--beside 8]
 
 FOLDER has instances.csv (columns name, family, a, b, lower, upper, property, epsilon, output, peer, peer_verdict,
 peer_seconds, seen, truth) and the ONNX files in networks/. Every question is one process with a limit in seconds, start
-and compilation included; --together asks all of them in one process, which leaves both out. A witness is evaluated
+and compilation included; --together asks all of them in one process, which leaves both out, and --beside N in N
+processes that share the cores and take one question after the other. A witness is evaluated
 again in float64 by plain numpy. Answers that contradict what is known are counted as wrong. With --proofs, within the
 same limit, a proof of every answer that holds is written to a folder, compressed, and checked by verifying.py in a
 process of its own with one thread: the size of the file, its SHA-256 and the seconds of the processor are recorded.
@@ -15,12 +16,14 @@ import argparse
 import csv
 import hashlib
 import json
+import multiprocessing
 import os
 import resource
 import subprocess
 import sys
 import time
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -212,6 +215,24 @@ def table_of_proofs(rows: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def result_of(row: dict, told: argparse.Namespace, end: float) -> dict | None:
+    """The answer to a question with what is known of it; None after the end."""
+    if time.time() > end:
+        return None
+    found = answered(row, told)
+    kept = {k: row[k] for k in ("name", "family", "property", "epsilon", "peer", "peer_verdict", "peer_seconds")}
+    result = {**kept, "truth": row["truth"], **found, "judged": judged(row, found, told)}
+    print(f"{result['judged']:5} {result['verdict']:12} {result['wall']:7.1f} s  {row['name']}  {found['reason'][:80]}",
+          file=sys.stderr, flush=True)  # fmt: skip
+    return result
+
+
+def take_cores(each: int) -> None:
+    """Leave this process, one of several, some cores of its own."""
+    cores, number = sorted(os.sched_getaffinity(0)), multiprocessing.current_process()._identity[0] - 1
+    os.sched_setaffinity(0, [cores[(number * each + k) % len(cores)] for k in range(each)])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -222,6 +243,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="only every n-th question of a family")
     parser.add_argument("--total", type=float, default=float("inf"), help="begin no question after so many seconds")
     parser.add_argument("--together", action="store_true")
+    parser.add_argument("--beside", type=int, default=1, help="processes side by side")
     parser.add_argument("--first", type=int, default=sys.maxsize, help="only the first n questions of a family")
     parser.add_argument("--proofs", type=Path, help="folder for proofs of what holds, which are then checked")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -236,24 +258,33 @@ def main() -> None:
     rows = [r for r in every if not told.family or r["family"] in told.family]
     rows = [r for r in rows if not told.name or r["name"] in told.name]
     counts: dict[str, int] = defaultdict(int)
-    results, begin = [], time.monotonic()
+    chosen = []
     for row in rows:
+        number = counts[row["family"]]
         counts[row["family"]] += 1
-        number = counts[row["family"]] - 1
-        if number % told.every or number >= told.first or time.monotonic() - begin > told.total:
-            continue
-        found = answered(row, told)
-        kept = {k: row[k] for k in ("name", "family", "property", "epsilon", "peer", "peer_verdict", "peer_seconds")}
-        results.append({**kept, "truth": row["truth"], **found, "judged": judged(row, found, told)})
-        last = results[-1]
-        print(f"{last['judged']:5} {last['verdict']:12} {last['wall']:7.1f} s  {row['name']}  {found['reason'][:80]}",
-              file=sys.stderr, flush=True)  # fmt: skip
+        if not number % told.every and number < told.first:
+            chosen.append(row)
+    told.together = told.together or told.beside > 1
+    ask = partial(result_of, told=told, end=time.time() + told.total)
+    if told.beside > 1:
+        each = max(1, len(os.sched_getaffinity(0)) // told.beside)
+        os.environ.update(OMP_NUM_THREADS=str(each), OPENBLAS_NUM_THREADS=str(each))  # read when a process begins
+        with multiprocessing.get_context("spawn").Pool(told.beside, take_cores, (each,)) as pool:
+            results = [r for r in pool.imap(ask, chosen, chunksize=1) if r]
+    else:
+        results = [r for r in map(ask, chosen) if r]
     print(table(results))
     if told.proofs:
         print(table_of_proofs(results))
     if told.out:
         told.out.parent.mkdir(parents=True, exist_ok=True)
-        about = {"seconds": told.seconds, "device": told.device, "together": told.together, **provenance()}
+        about = {
+            "seconds": told.seconds,
+            "device": told.device,
+            "together": told.together,
+            "beside": told.beside,
+            **provenance(),
+        }
         for result in results:  # long, and anyone can find it again
             result.pop("witness")
         tables = {"table": table(results).splitlines()}
