@@ -9,8 +9,8 @@ from torch import nn
 
 from tutelage.errors import TutelageError
 from tutelage.functions import check_export, difference_bound, same_function, top_class_agreement
-from tutelage.functions.layers.sparse import equal_graphs
-from tutelage.networks import SparseNetwork, to_sparse_network
+from tutelage.functions.layers.sparse import equal_graphs, sparser
+from tutelage.networks import Network, SparseNetwork, to_network, to_sparse_network
 from tutelage.networks.graphs.axes import times_matrix
 from tutelage.networks.graphs.values import bent, quantised, start
 
@@ -143,3 +143,38 @@ def test_top_classes_of_quantised_networks_are_decided_on_parts():
     found = top_class_agreement(first, second, (-1, 1), 0.3, seconds=6)
     assert found.verdict in ("holds", "not decided")
     assert top_class_agreement(first, second, ((0.5, 0.5), (1, 1)), 0.1, seconds=6).verdict == "holds"
+
+
+def test_convolutions_written_out_as_matrices_are_bounded_as_convolutions():
+    torch.manual_seed(0)
+    layers = nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, stride=2, padding=1), nn.ReLU()
+    module = nn.Sequential(*layers, nn.Flatten(), nn.Linear(8 * 25, 3))
+    pair = module, changed(module, lambda p: p.half().float())
+    dense = tuple(to_network(m, shape=(3, 20, 20)) for m in pair)
+    assert all(isinstance(n, Network) for n in dense)
+    chosen = sparser(*dense)
+    assert chosen is not None
+    assert chosen[0].weights < sum(w.numel() for w in dense[0].weights) / 16
+    centre = torch.rand(1200, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    ends = centre - 0.01, centre + 0.01
+    answer = difference_bound(*dense, ends, seconds=20)
+    assert answer.largest.max() <= answer.at_most.max() <= 2 * answer.largest.max()
+    x = (centre + 0.01 * (2 * torch.rand(200, 1200, dtype=torch.float64) - 1)).view(-1, 3, 20, 20)
+    exact = tuple(copy.deepcopy(m).double() for m in pair)
+    with torch.no_grad():
+        assert ((exact[0](x) - exact[1](x)).abs().amax(0) <= answer.at_most).all()
+
+
+def test_units_that_changed_places_stay_dense():
+    torch.manual_seed(0)
+    first, last = nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.Linear(8 * 100, 3)
+    module = nn.Sequential(first, nn.ReLU(), nn.Flatten(), last)
+    turned = copy.deepcopy(module)
+    with torch.no_grad():
+        turned[0].weight.copy_(first.weight.flip(0))
+        turned[0].bias.copy_(first.bias.flip(0))
+        turned[3].weight.copy_(last.weight.view(3, 8, 100).flip(1).flatten(1))
+    pair = tuple(to_network(m, shape=(3, 20, 20)) for m in (module, turned))
+    assert sparser(*pair) is None
+    small = Network((torch.eye(2)[None],))
+    assert sparser(small, small) is None

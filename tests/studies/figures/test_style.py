@@ -109,7 +109,8 @@ def test_a_named_width_is_the_width_of_the_saved_picture(tmp_path, name):
 
 
 def test_titles_of_panels_that_became_narrow_are_broken_and_formulas_are_not():
-    figure = panels("column", ["a title of several words", "by the norm $|w| + |v|$ of units", "short"])
+    style = {"font.size": 8, "figure.figsize": (3.25, 2.0)}
+    figure = panels(style, ["a title of several words", "by the norm $|w| + |v|$ of units", "short"])
     assert [axes.get_title().count("\n") > 0 for axes in figure.axes] == [True, True, False]
     assert "$|w| + |v|$" in figure.axes[1].get_title()
     widths = [axes.title.get_window_extent().width for axes in figure.axes]

@@ -14,7 +14,7 @@ from tutelage.deadline import Deadline
 from tutelage.devices import pick_device
 from tutelage.errors import TutelageError
 from tutelage.functions.answers import BY_FORM, Answer, OnClosing, Question, Verdict, held_against
-from tutelage.functions.bounds.branch_inputs import compile_bounds
+from tutelage.functions.bounds.branch_inputs import MOST_INPUTS, compile_bounds
 from tutelage.functions.bounds.choose import decide
 from tutelage.functions.checks import (
     as_bound,
@@ -26,7 +26,7 @@ from tutelage.functions.checks import (
 )
 from tutelage.functions.comparing.curved import CurvedHunt, curved, curved_pair, decide_curved
 from tutelage.functions.domain import Domain, Ends, domain_of, in_words
-from tutelage.functions.layers.sparse import SparsePair, equal, reading_errors, sparse_pair
+from tutelage.functions.layers.sparse import SparsePair, equal, reading_errors, sparse_pair, sparser
 from tutelage.functions.search.hunt import Hunt
 from tutelage.functions.search.sparse import SparseHunt
 from tutelage.networks import Network, SparseNetwork
@@ -100,6 +100,9 @@ def difference_bound(
     'holds'
     """
     read, pair = _pair(first, second)
+    # Proofs that are kept, and GPUs, have dense layers alone.
+    if not keep and device != "cuda" and (sparse := _sparser(read, domain)) is not None:
+        read = pair = sparse
     enough = as_bound(enough, "enough")
     limits = _limits(pair[0].outputs, max(enough, _LEAST) if epsilon is None else epsilon, output)
     name = "every output" if output is None else f"output {output}"
@@ -227,6 +230,16 @@ def _pair(first: object, second: object) -> tuple[Read, tuple[Network, Network] 
     pair = in_double(as_network(read[0], "first network")), in_double(as_network(read[1], "second network"))
     single_pair(*pair)
     return read, pair
+
+
+def _sparser(read: Read, domain: Domain | Ends) -> SparsePair | None:
+    """Both networks with sparse layers where these bound closer: large layers of zeros, on a box of many inputs."""
+    first, second = (network if isinstance(network, Network) else None for network in read)
+    if first is None or second is None or curved(first) or curved(second):
+        return None
+    box = domain_of(domain, first.inputs)
+    many = box.is_box and box.bounded and int((box.high > box.low).sum()) > MOST_INPUTS
+    return sparser(first, second) if many else None
 
 
 def _limits(outputs: int, epsilon: float | Sequence[float] | Tensor, output: int | None) -> Tensor:

@@ -14,6 +14,8 @@ from tutelage.networks.graphs.sparse import MergedNetwork, reading_error
 from tutelage.networks.graphs.values import Map, Value, in_order
 
 SparsePair = tuple[SparseNetwork, SparseNetwork]
+_LARGE, _ZEROS = 1 << 20, 16  # weights of a network, and of how many of them at most one is not 0
+_NEAR = 0.25  # the largest difference of the weights of nearly equal layers, as a share of their sizes
 
 
 def joined(first: SparseNetwork, second: SparseNetwork) -> list[LayerPair]:
@@ -113,6 +115,25 @@ def sparse_pair(first: Network | SparseNetwork, second: Network | SparseNetwork)
         if a != b:
             raise TutelageError(f"the networks have {a} and {b} {what}: give two networks with the same number")
     return pair  # type: ignore[return-value]
+
+
+def sparser(first: Network, second: Network) -> SparsePair | None:
+    """Both networks with sparse layers where these are large, mostly zeros, and nearly equal; else None.
+
+    So are a convolutional network that was written out as matrices and its copy in another precision. Bounds of single
+    units cost what they look at alone there, so that far more of them are made narrower in the time. Units that changed
+    places are put side by side in dense layers alone.
+    """
+    if first.widths != second.widths or first.members != 1 or second.members != 1:
+        return None
+    stored = used = 0
+    for a, b in zip(first.weights, second.weights, strict=True):
+        if (a.double() - b.double()).abs().sum() > _NEAR * a.double().abs().sum():
+            return None
+        stored, used = stored + a.numel(), used + int(torch.maximum(a.abs(), b.abs()).count_nonzero())
+    if stored < _LARGE or used * _ZEROS > stored:
+        return None
+    return SparseNetwork.of_network(first), SparseNetwork.of_network(second)
 
 
 def equal(pair: SparsePair) -> bool:

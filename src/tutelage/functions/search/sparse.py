@@ -69,17 +69,19 @@ class SparseHunt(Hunt):
             first, second = self.values(self._best[0])
             most = torch.stack([(first - second).amax(0), (second - first).amax(0)], 1)
             most = most.masked_fill((self.question.limits == torch.inf)[:, None], -torch.inf).flatten()
-            for place in most.argsort(descending=True)[: int((most > -torch.inf).sum())].tolist():
-                yield self._with_momentum(place // 2, 1.0 - 2.0 * (place % 2), deadline)
+            order = most.argsort(descending=True)[: int((most > -torch.inf).sum())]
+            for number, place in enumerate(order.tolist()):
+                starts = _STARTS if number else 4 * _STARTS  # the first is likely to be the largest of all
+                yield self._with_momentum(place // 2, 1.0 - 2.0 * (place % 2), starts, deadline)
         yield from super()._climbed(deadline)
 
-    def _with_momentum(self, output: int, sign: float, deadline: Deadline) -> Tensor:
+    def _with_momentum(self, output: int, sign: float, starts: int, deadline: Deadline) -> Tensor:
         """The best point of an ascent of one output's difference from the centre and the best points: [1, d].
 
         Steps along the sign of a mean of the gradients so far, and shorter and shorter, pass kinks at which an ascent
         that only takes gains stays (Dong et al. 2018, MI-FGSM).
         """
-        points = torch.cat([self.domain.centre[None], self._best[0][: _STARTS - 1]])
+        points = torch.cat([self.domain.centre[None], self._best[0][: starts - 1]])
         half, mean, kept = 0.5 * (self.high - self.low), torch.zeros_like(points), points
         best = torch.full((len(points),), -torch.inf, dtype=torch.float64)
         for step in range(_CLIMB):

@@ -17,6 +17,7 @@ from matplotlib.text import Text
 from tutelage.errors import TutelageError
 from tutelage.files import write_atomically
 from tutelage.settings import one_line
+from tutelage.studies.figures.stacking import drop_column, stack
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
 """Okabe and Ito's colours, distinct for the common kinds of colour-blindness."""
@@ -116,13 +117,14 @@ def fit(figure: Figure) -> None:
 
     A style with ``figure.figsize`` sets width and height. A height of 0, as of the named widths, is the height that was
     drawn times the square root of the factor of the width: letters do not shrink with the width, so panels that shrank
-    as much in both directions would be too low to read.
+    as much in both directions would be too low to read. Panels that would be too narrow are stacked instead.
     """
     _scale_letters(figure)
     width, height = map(float, mpl.rcParams["figure.figsize"])
     if (width, height) != _NATURAL:
         drawn_width, drawn_height = figure.get_size_inches()
-        figure.set_size_inches(width, height or (drawn_height or width) * (width / drawn_width) ** 0.5)
+        stacked = None if height else stack(figure, width)
+        figure.set_size_inches(width, height or stacked or (drawn_height or width) * (width / drawn_width) ** 0.5)
         _wrap(figure)
 
 
@@ -140,22 +142,29 @@ def _scale_letters(figure: Figure) -> None:
 
 
 def _wrap(figure: Figure) -> None:
-    """Break titles and labels of panels that have become narrower than their words; formulas stay whole."""
-    figure.draw_without_rendering()  # finds the layout, and with it the widths
+    """Break titles, labels and legends that are longer than what they belong to has become; formulas stay whole."""
+    figure.draw_without_rendering()  # finds the layout, and with it the sizes
+    for legend in figure.legends:
+        while legend.get_window_extent().width > figure.bbox.width and drop_column(legend):
+            figure.draw_without_rendering()
     for axes in figure.axes:
-        room = axes.get_window_extent().width
+        room = axes.get_window_extent()
         for text in (axes.title, axes.xaxis.label):
-            lines = len(text.get_text().splitlines())
-            wide = text.get_window_extent().width / room
-            if lines != 1 or wide <= 1:
-                continue
-            words = re.findall(r"(?:\$[^$]*\$|\S)+", text.get_text())
-            length = max(1, int(len(text.get_text()) / wide))
-            broken = [""]
-            for word in words:
-                fits = not broken[-1] or len(broken[-1]) + 1 + len(word) <= length
-                broken[-1:] = [f"{broken[-1]} {word}".strip()] if fits else [broken[-1], word]
-            text.set_text("\n".join(broken))
+            _break(text, text.get_window_extent().width / room.width)
+        _break(axes.yaxis.label, axes.yaxis.label.get_window_extent().height / room.height)
+
+
+def _break(text: Text, size: float) -> None:
+    """Break one line that is so many times as long as its room."""
+    if len(text.get_text().splitlines()) != 1 or size <= 1:
+        return
+    words = re.findall(r"(?:\$[^$]*\$|\S)+", text.get_text())
+    length = max(1, int(len(text.get_text()) / size))
+    broken = [""]
+    for word in words:
+        fits = not broken[-1] or len(broken[-1]) + 1 + len(word) <= length
+        broken[-1:] = [f"{broken[-1]} {word}".strip()] if fits else [broken[-1], word]
+    text.set_text("\n".join(broken))
 
 
 def save(figure: Figure, folder: Path, name: str = "figure") -> None:
