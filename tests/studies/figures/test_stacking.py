@@ -56,6 +56,15 @@ def test_a_grid_is_read_row_by_row_and_every_panel_says_what_it_is():
     assert [panel.get_xlabel() for panel in axes.flat] == [""] * 6 + ["time"] * 2
 
 
+def test_rows_of_three_stay_apart():
+    """Two rows of three become two times two lines, the second with one panel."""
+    _, axes = grid(2, 3, sharex=True, sharey=True)
+    x, y = corners(axes).T
+    assert x[0] == x[2] == x[3] == x[5] < x[1] == x[4]
+    assert y[0] == y[1] > y[2] > y[3] == y[4] > y[5]
+    assert [panel.get_xlabel() for panel in axes.flat] == ["", "time", "", "", "time", "time"]
+
+
 def test_axes_that_are_not_shared_keep_their_numbers():
     figure, axes = grid(1, 3)
     figure.draw_without_rendering()

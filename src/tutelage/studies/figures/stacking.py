@@ -9,7 +9,7 @@ from matplotlib.legend import Legend
 _NARROW = 1.4
 """Inches: panels below this width are stacked; with axes labels and ticks little of them would be left."""
 _ALONE = 4
-"""Panels up to this number stand in one column, more in two."""
+"""Panels up to this number stand in one column where two would fit."""
 _LOW, _HIGH = 1.4, 2.2
 """Least and largest height in inches of a panel in a stack."""
 _PAGE = 9.5
@@ -35,21 +35,23 @@ def stack(figure: Figure, width: float) -> float | None:
     rows, columns = (1 + max(place[axis] for place in panels) for axis in (0, 1)) if panels else (1, 1)
     if width / columns >= _NARROW:
         return None
-    across = 1 if rows * columns <= _ALONE else 2
+    fitting = max(1, int(width // _NARROW))
+    across = 1 if rows * columns <= _ALONE and fitting <= 2 else fitting
+    lines = rows * -(-columns // across)
     drawn_width, drawn_height = figure.get_size_inches()
     shape = (drawn_height / rows) / (drawn_width / columns)
-    low = -(-len(panels) // across)
-    height = low * min(max(0.75 * shape * width / across, _LOW), _HIGH)
+    height = lines * min(max(0.75 * shape * width / across, _LOW), _HIGH)
     if height > _PAGE:
         return None
     _complete(panels)
-    grid = figure.add_gridspec(low, across)
-    order = [axes for _, axes in sorted(panels.items())]
-    for place, axes in enumerate(order):
+    grid = figure.add_gridspec(lines, across)
+    # Every row has lines of its own, so that rows stay apart.
+    moved = {(row * (lines // rows) + column // across, column % across): at for (row, column), at in panels.items()}
+    for (line, place), axes in moved.items():
         for each in axes:
-            each.set_subplotspec(grid[place // across, place % across])
-        left = order[place - 1][0] if place % across else None
-        _lighten(axes[0], left, order[place + across][0] if place + across < len(order) else None)
+            each.set_subplotspec(grid[line, place])
+        left, below = (moved.get(beside, [None])[0] for beside in ((line, place - 1), (line + 1, place)))
+        _lighten(axes[0], left, below)
     return float(height)
 
 
@@ -74,20 +76,20 @@ def _complete(panels: dict[tuple[int, int], list[Axes]]) -> None:
         # Only from panels of the same axis: another panel without a label may show something else.
         if axes.get_shared_y_axes().joined(axes, left):
             axes.set_ylabel(axes.get_ylabel() or left.get_ylabel())
-            axes.tick_params(labelleft=True)
+            axes.tick_params(which="both", labelleft=True)
         if axes.get_shared_x_axes().joined(axes, bottom):
             axes.set_xlabel(axes.get_xlabel() or bottom.get_xlabel())
-            axes.tick_params(labelbottom=True)
+            axes.tick_params(which="both", labelbottom=True)
 
 
 def _lighten(axes: Axes, left: Axes | None, below: Axes | None) -> None:
     """Leave out the label and the numbers of an axis that a neighbour shows."""
     if left is not None and axes.get_shared_y_axes().joined(axes, left) and axes.get_ylabel() == left.get_ylabel():
         axes.set_ylabel("")
-        axes.tick_params(labelleft=False)
+        axes.tick_params(which="both", labelleft=False)
     if below is not None and axes.get_shared_x_axes().joined(axes, below) and axes.get_xlabel() == below.get_xlabel():
         axes.set_xlabel("")
-        axes.tick_params(labelbottom=False)
+        axes.tick_params(which="both", labelbottom=False)
 
 
 def drop_column(legend: Legend) -> bool:
