@@ -16,7 +16,7 @@ from tutelage.files import write_atomically
 from tutelage.printing import printable
 
 if TYPE_CHECKING:
-    from tutelage.functions.pruning.channel_files import Rerun
+    from tutelage.functions.pruning.channel_files import FileAgreement
     from tutelage.functions.pruning.channels import ChannelPruning
 
 _PROOF = "equal: no output differs for any input, since only zeros are left out of sums"
@@ -98,7 +98,7 @@ def _table(pruning: ChannelPruning) -> Table:
     return table
 
 
-def _data(pruning: ChannelPruning, checked: Rerun, sizes: tuple[int, int], out: Path | None) -> dict[str, Any]:
+def _data(pruning: ChannelPruning, checked: FileAgreement, sizes: tuple[int, int], out: Path | None) -> dict[str, Any]:
     return {
         "channels": {layer: list(gone) for layer, gone in pruning.removed.items()},
         "weights": list(pruning.weights),

@@ -150,7 +150,7 @@ def improved(
         return parts, best, adds
     below = [a.clone().requires_grad_() for a in parts.below]
     multiples = [a.clone().requires_grad_() for a in parts.multiples]
-    optimiser = Adam([*below, *multiples])
+    optimiser = AdamSteps([*below, *multiples])
     kept = [a.clone() for a in (*parts.below, *parts.multiples)]
     for step in range(steps + 1):
         moving = Parts(parts.objective, parts.low, parts.high, parts.sides, tuple(below), tuple(multiples))
@@ -178,7 +178,7 @@ def improved(
     return optimised, best, adds
 
 
-class Adam:
+class AdamSteps:
     """Adam on a few arrays; torch.optim takes seconds to import, longer than most bounds take."""
 
     def __init__(self, arrays: list[Tensor], rate: float = _RATE) -> None:

@@ -19,7 +19,7 @@ from scipy import sparse
 from torch import Tensor
 
 from tutelage.deadline import Deadline
-from tutelage.functions.bounds.backward import Adam
+from tutelage.functions.bounds.backward import AdamSteps
 from tutelage.functions.bounds.backward_pairs import LinesAround, combined, upper_bounds
 from tutelage.functions.bounds.intervals import Ranges, around
 from tutelage.functions.layers.pairs import LayerPair
@@ -171,7 +171,7 @@ class _Choices:
         moving = [*self.logits, *self.lower]
         for a in moving:
             a.requires_grad_()
-        optimisers = Adam(self.logits, _RATE), Adam(self.lower, _RATE_BELOW)
+        optimisers = AdamSteps(self.logits, _RATE), AdamSteps(self.lower, _RATE_BELOW)
         best = torch.full((len(self.rows),), torch.inf)
         for _ in range(_STEPS):
             if deadline.passed:

@@ -69,10 +69,10 @@ def channel_graph(graph: Any, arrays: dict[str, np.ndarray], shapes: dict[str, l
     shapes
         Of its values by name, None for sizes that are not known; a value whose rank is not known is left out.
     """
-    return _Reader(graph, arrays, shapes).read()
+    return _ChannelReader(graph, arrays, shapes).read()
 
 
-class _Reader:
+class _ChannelReader:
     """Builds the module node by node."""
 
     def __init__(self, graph: Any, arrays: dict[str, np.ndarray], shapes: dict[str, list[int | None]]) -> None:
@@ -150,7 +150,7 @@ def _check(node: Any) -> None:
         )
 
 
-def _convolution(r: _Reader, node: Any) -> fx.Node | None:
+def _convolution(r: _ChannelReader, node: Any) -> fx.Node | None:
     weight, bias = r.constant(node, 1), r.constant(node, 2)
     below, has_bias = r.values.get(node.input[0]), len(node.input) > 2 and bool(node.input[2])
     if below is None or weight is None or weight.ndim < 3 or (has_bias and (bias is None or bias.ndim != 1)):
@@ -162,7 +162,7 @@ def _convolution(r: _Reader, node: Any) -> fx.Node | None:
     return _weighted(r, node, layer, below, weight, bias)
 
 
-def _weighted(r: _Reader, node: Any, layer: Any, below: fx.Node, weight: Tensor, bias: Tensor | None) -> fx.Node:
+def _weighted(r: _ChannelReader, node: Any, layer: Any, below: fx.Node, weight: Tensor, bias: Tensor | None) -> fx.Node:
     layer.weight = nn.Parameter(weight, requires_grad=False)
     layer.bias = None if bias is None else nn.Parameter(bias, requires_grad=False)
     if isinstance(layer, nn.Conv2d) and layer.groups == 1:
@@ -171,7 +171,7 @@ def _weighted(r: _Reader, node: Any, layer: Any, below: fx.Node, weight: Tensor,
     return r.call(layer, node, below, **places)
 
 
-def _gemm(r: _Reader, node: Any) -> fx.Node | None:
+def _gemm(r: _ChannelReader, node: Any) -> fx.Node | None:
     how, weight, bias = attributes(node), r.constant(node, 1), r.constant(node, 2)
     below, has_bias = r.values.get(node.input[0]), len(node.input) > 2 and bool(node.input[2])
     plain = not how.get("transA", 0) and how.get("alpha", 1.0) == 1 and how.get("beta", 1.0) == 1
@@ -187,7 +187,7 @@ def _gemm(r: _Reader, node: Any) -> fx.Node | None:
     return value
 
 
-def _matrix(r: _Reader, node: Any) -> fx.Node | None:
+def _matrix(r: _ChannelReader, node: Any) -> fx.Node | None:
     below, weight = r.values.get(node.input[0]), r.constant(node, 1)
     if below is None or weight is None or weight.ndim != 2 or r.rank(node.input[0]) != 2:
         return None
@@ -196,7 +196,7 @@ def _matrix(r: _Reader, node: Any) -> fx.Node | None:
     return value
 
 
-def _norm(r: _Reader, node: Any) -> fx.Node | None:
+def _norm(r: _ChannelReader, node: Any) -> fx.Node | None:
     how, below = attributes(node), r.values.get(node.input[0])
     given = [r.constant(node, place) for place in range(1, 5)]
     arrays = [a for a in given if a is not None and a.ndim == 1]
@@ -216,7 +216,7 @@ def _batch_norm(arrays: dict[str, Tensor], eps: float) -> nn.BatchNorm2d:
     return layer.requires_grad_(False)
 
 
-def _two(r: _Reader, node: Any) -> fx.Node | None:
+def _two(r: _ChannelReader, node: Any) -> fx.Node | None:
     """An operator of two values that have the same channels, or of a value and a constant per channel."""
     if len(node.input) != 2:
         return None
@@ -233,7 +233,7 @@ def _two(r: _Reader, node: Any) -> fx.Node | None:
     return value if node.op_type == "Add" else r.call(nn.Sigmoid(), node, value)
 
 
-def _with_constant(r: _Reader, node: Any) -> fx.Node | None:
+def _with_constant(r: _ChannelReader, node: Any) -> fx.Node | None:
     """A constant per channel beside a value: a batch norm that only adds or multiplies, or one that says nothing."""
     number = 1 if node.input[0] in r.values else 0
     name, constant = node.input[1 - number], r.constant(node, number)
@@ -257,10 +257,10 @@ def _with_constant(r: _Reader, node: Any) -> fx.Node | None:
     return value if means else r.call(nn.Sigmoid(), node, value)
 
 
-def _same_channels(layer: Callable[[], nn.Module]) -> Callable[[_Reader, Any], fx.Node | None]:
+def _same_channels(layer: Callable[[], nn.Module]) -> Callable[[_ChannelReader, Any], fx.Node | None]:
     """An operator on each entry of its first input, whose other inputs are single constants or not there."""
 
-    def follow(r: _Reader, node: Any) -> fx.Node | None:
+    def follow(r: _ChannelReader, node: Any) -> fx.Node | None:
         rest = [r.arrays.get(name) for name in node.input[1:] if name]
         below = r.values.get(node.input[0])
         return None if below is None or any(a is None or a.size != 1 for a in rest) else r.call(layer(), node, below)
@@ -268,7 +268,7 @@ def _same_channels(layer: Callable[[], nn.Module]) -> Callable[[_Reader, Any], f
     return follow
 
 
-def _clip(r: _Reader, node: Any) -> fx.Node | None:
+def _clip(r: _ChannelReader, node: Any) -> fx.Node | None:
     how, (low, high) = attributes(node), (r.constant(node, place) for place in (1, 2))
     ends = [low if low is not None else how.get("min", -np.inf), high if high is not None else how.get("max", np.inf)]
     if any(torch.as_tensor(end).numel() != 1 for end in ends) or any(name in r.values for name in node.input[1:]):
@@ -278,7 +278,7 @@ def _clip(r: _Reader, node: Any) -> fx.Node | None:
     return r.call(layer, node, r.values[node.input[0]])
 
 
-def _flatten(r: _Reader, node: Any) -> fx.Node | None:
+def _flatten(r: _ChannelReader, node: Any) -> fx.Node | None:
     """Any operator that makes one axis of all those of a sample, in their order."""
     below, shape, made = r.values.get(node.input[0]), r.shapes.get(node.input[0], []), r.shapes.get(node.output[0], [])
     if below is None or len(shape) < 2:
@@ -297,7 +297,7 @@ def _flatten(r: _Reader, node: Any) -> fx.Node | None:
     return value
 
 
-def _samples_and_rest(r: _Reader, node: Any) -> bool:
+def _samples_and_rest(r: _ChannelReader, node: Any) -> bool:
     """Whether the new shape is the number of samples and -1, as ``x.view(x.size(0), -1)`` is exported."""
     if node.op_type != "Reshape" or attributes(node).get("allowzero", 0):
         return False
@@ -320,7 +320,7 @@ def _samples_and_rest(r: _Reader, node: Any) -> bool:
     return sizes.input[0] in r.values and r.values[sizes.input[0]].target is not kept
 
 
-def _mean(r: _Reader, node: Any) -> fx.Node | None:
+def _mean(r: _ChannelReader, node: Any) -> fx.Node | None:
     below, rank, axes = r.values.get(node.input[0]), r.rank(node.input[0]), attributes(node).get("axes")
     if len(node.input) > 1 and node.input[1]:
         given = r.arrays.get(node.input[1])
@@ -330,7 +330,7 @@ def _mean(r: _Reader, node: Any) -> fx.Node | None:
     return r.call(nn.AdaptiveAvgPool2d(1), node, below)
 
 
-def _padding(r: _Reader, node: Any) -> fx.Node | None:
+def _padding(r: _ChannelReader, node: Any) -> fx.Node | None:
     how, rank = attributes(node), r.rank(node.input[0])
     pads = r.arrays.get(node.input[1]) if len(node.input) > 1 else np.array(how.get("pads", ()))
     value = r.arrays.get(node.input[2]) if len(node.input) > 2 and node.input[2] else np.array(how.get("value", 0.0))
@@ -342,16 +342,16 @@ def _padding(r: _Reader, node: Any) -> fx.Node | None:
     return r.call(nn.Sigmoid() if value.any() else nn.MaxPool2d(1), node, below)
 
 
-def _dropout(r: _Reader, node: Any) -> fx.Node | None:
+def _dropout(r: _ChannelReader, node: Any) -> fx.Node | None:
     below = r.values.get(node.input[0])
     return None if below is None or len(node.input) > 2 else r.call(nn.Identity(), node, below)
 
 
-def _relu(r: _Reader, node: Any) -> fx.Node | None:
+def _relu(r: _ChannelReader, node: Any) -> fx.Node | None:
     return r.call(nn.ReLU(), node, r.values[node.input[0]])
 
 
-_FOLLOWED: dict[str, Callable[[_Reader, Any], fx.Node | None]] = {
+_FOLLOWED: dict[str, Callable[[_ChannelReader, Any], fx.Node | None]] = {
     "Conv": _convolution, "Gemm": _gemm, "MatMul": _matrix, "BatchNormalization": _norm, "Relu": _relu, "Clip": _clip,
     "Flatten": _flatten, "Reshape": _flatten, "Squeeze": _flatten, "ReduceMean": _mean, "Pad": _padding, "Add": _two,
     "Identity": _same_channels(nn.Identity), "Dropout": _dropout, "LeakyRelu": _same_channels(nn.LeakyReLU),

@@ -27,7 +27,7 @@ _ROUNDINGS = 1000  # of the largest output, in its precision, by which sums over
 
 @printed
 @dataclass(frozen=True)
-class Rerun:
+class FileAgreement:
     """How an ONNX file and its pruned version agree on drawn inputs.
 
     Attributes
@@ -169,7 +169,7 @@ def _tidy(graph: Any) -> None:
 
 
 @reader
-def rerun(path: Path, after: Any) -> Rerun:
+def rerun(path: Path, after: Any) -> FileAgreement:
     """Run a file and its pruned model on drawn inputs, in onnxruntime where it is installed.
 
     A difference beyond rounding contradicts the proof, and is an internal error.
@@ -204,7 +204,7 @@ def rerun(path: Path, after: Any) -> Rerun:
             f"the outputs of the pruned file differ by {largest:.3g} from those of the file, which are at most "
             f"{size:.3g}: its channels were said to do nothing"
         )
-    return Rerun(program, _SAMPLES, largest, size)
+    return FileAgreement(program, _SAMPLES, largest, size)
 
 
 def _outputs(model: Any, runs: list[dict[str, np.ndarray]]) -> tuple[str, list[np.ndarray]]:
