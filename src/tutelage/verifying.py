@@ -132,7 +132,7 @@ def read_network(path: str | Path, data: bytes | None = None) -> list[StoredLaye
         for node in map(fields, graph[1]):
             if node.get(7, [b""])[0] not in (b"", b"ai.onnx"):
                 raise ProofError(f"the operator {node[4][0].decode()} has a definition of its own")
-            given = {}
+            given: dict[str, Any] = {}
             for option in map(fields, node.get(5, [])):
                 values = [v for kind in (2, 3, 4, 5) for v in option.get(kind, [])]
                 given[option[1][0].decode()] = values[0] if values else whole(option.get(8, []))
@@ -236,7 +236,7 @@ def joined(f: list[StoredLayer], g: list[StoredLayer]) -> list[StoredLayer]:
     return pair
 
 
-def put(c: np.ndarray, lines: np.ndarray) -> np.ndarray:
+def put(c: np.ndarray, lines: Any) -> np.ndarray:
     return np.maximum(c, 0) * lines[0] + np.minimum(c, 0) * lines[1]
 
 
@@ -276,18 +276,18 @@ class Boxes:
     def __init__(self, pair: list[StoredLayer], low: np.ndarray, high: np.ndarray) -> None:
         self.inputs, self.layers, self.units = (high[:, None], low[:, None]), list[Any](), list[Any]()
         share, one = gamma(2 * sum(sum(a.shape) for a, _ in pair)), np.ones((1, len(low), 1))
-        u = np.stack([-low, high])
+        u, met = np.stack([-low, high]), np.zeros(len(low))
         for a, e in pair:
             u = np.append(u, np.append(-one, one, 0), 2)
             size = u.max(0)
             room = (size @ e.T + share * (size @ np.abs(a).T)) * (1 + share) + TINY
-            self.layers.append((a, room[..., None], TINY * size.sum(1)[:, None, None]))
+            self.layers.append((a, room[..., None], TINY * (size.sum(1) + met)[:, None, None]))
             f, d = np.split(u @ np.maximum(a, 0).T + u[::-1] @ np.maximum(-a, 0).T + room, 2, 2)
             if len(self.layers) < len(pair):
                 g = f + d[::-1] + 4 * EPS * (f.max(0) + d.max(0))
                 self.narrow(f, d, g)
                 self.units.append(units(f, d, g, share))
-                on, bend = (f[0] <= 0) & (g[0] <= 0), may_bend(f, g)
+                on, bend, met = (f[0] <= 0) & (g[0] <= 0), may_bend(f, g), (f.max(0) + d.max(0)).sum(1)
                 s = np.stack([np.minimum(f[0], 0), np.maximum(f[1], 0)])
                 u = np.append(s, np.where(bend, np.maximum(d, 0), on * d), 2)
 
