@@ -254,6 +254,7 @@ def may_bend(f: np.ndarray, g: np.ndarray) -> np.ndarray:
 
 def lines(ends: np.ndarray, slopes: Any, over: Any, under: Any, size: np.ndarray, share: float) -> np.ndarray:
     """Slopes of lines above and below, offsets with room for rounding, and values at the middle: [3, 2, B, 1, n]."""
+    # A coefficient is off by a few eps, whichever value it multiplies: the room is that times the size.
     x, room = 0.5 * ends[1] - 0.5 * ends[0], share * (size + over + under) + TINY
     middle = slopes[0] * x + over, slopes[1] * x - under
     return np.array([slopes, (over + room, -under - room), middle])[:, :, :, None]
@@ -279,6 +280,7 @@ class Boxes:
         u, met = np.stack([-low, high]), np.zeros(len(low))
         for a, e in pair:
             u = np.append(u, np.append(-one, one, 0), 2)
+            # By how much f or d is off, and a row's products with weights, per coefficient; what may underflow.
             size = u.max(0)
             room = (size @ e.T + share * (size @ np.abs(a).T)) * (1 + share) + TINY
             self.layers.append((a, room[..., None], TINY * (size.sum(1) + met)[:, None, None]))
@@ -303,7 +305,7 @@ class Boxes:
                 above = above.reshape(f.shape[1], 2, -1).swapaxes(0, 1)
                 above[:, ~bend[:, part]] = np.inf  # a bound on a box does not depend on those beside it
                 x[:, :, part] = np.minimum(x[:, :, part], above)
-            room = 4 * EPS * (f.max(0) + d.max(0) + g.max(0))
+            room = 4 * EPS * (f.max(0) + d.max(0) + g.max(0))  # f = g + d: each follows from the others
             g[:] = np.minimum(g, f + d[::-1] + room)
             f[:] = np.minimum(f, g + d + room)
             d[:] = np.minimum(d, f + g[::-1] + room)
