@@ -121,8 +121,7 @@ def identity(n: int) -> StoredLayer:
 
 
 def read_network(path: str | Path, data: bytes | None = None) -> list[StoredLayer]:
-    """The layers of an ONNX file of dense layers, convolutions and relus, or of its content; all but the last have a
-    relu."""
+    """The layers of an ONNX file of affine maps and relus, or of its content; all but the last have a relu."""
     try:
         graph = fields(fields(Path(path).read_bytes() if data is None else data)[7][0])
         known: dict[str, Any] = {fields(t)[8][0].decode(): tensor(t) for t in graph.get(5, [])}
@@ -145,9 +144,7 @@ def read_network(path: str | Path, data: bytes | None = None) -> list[StoredLaye
         top = known[fields(output)[1][0].decode()]
         return [*top.hidden, top.map]
     except (*_DAMAGED, StopIteration) as error:
-        raise ProofError(
-            f"{path} cannot be read as an ONNX file of dense layers, convolutions and relus: {error}"
-        ) from None
+        raise ProofError(f"{path} cannot be read as an ONNX file of affine maps and relus: {error}") from None
 
 
 def computed(operator: str, given: dict[str, Any], x: Any, y: Any = None, bias: Any = None) -> Computed:
