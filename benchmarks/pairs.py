@@ -44,10 +44,10 @@ def answer(row: dict, folder: Path, seconds: float, device: str, proofs: Path | 
     import torch
 
     from tutelage.functions import difference_bound, top_class_agreement
-    from tutelage.networks import read_network
+    from tutelage.networks import read_any_network
 
     begin = time.monotonic()
-    first, second = (read_network(folder / "networks" / row[k]) for k in ("a", "b"))
+    first, second = (read_any_network(folder / "networks" / row[k]) for k in ("a", "b"))
     domain = tuple(torch.from_numpy(numbers(row[k], first.inputs)) for k in ("lower", "upper"))
     keep = proofs is not None
     if row["property"] == "top1":

@@ -121,7 +121,7 @@ def identity(n: int) -> StoredLayer:
 
 
 def read_network(path: str | Path, data: bytes | None = None) -> list[StoredLayer]:
-    """The layers of an ONNX file of dense layers and relus, or of its content; all but the last have a relu."""
+    """The layers of an ONNX file of affine maps and relus, or of its content; all but the last have a relu."""
     try:
         graph = fields(fields(Path(path).read_bytes() if data is None else data)[7][0])
         known: dict[str, Any] = {fields(t)[8][0].decode(): tensor(t) for t in graph.get(5, [])}
@@ -132,7 +132,7 @@ def read_network(path: str | Path, data: bytes | None = None) -> list[StoredLaye
         for node in map(fields, graph[1]):
             if node.get(7, [b""])[0] not in (b"", b"ai.onnx"):
                 raise ProofError(f"the operator {node[4][0].decode()} has a definition of its own")
-            given = {}
+            given: dict[str, Any] = {}
             for option in map(fields, node.get(5, [])):
                 values = [v for kind in (2, 3, 4, 5) for v in option.get(kind, [])]
                 given[option[1][0].decode()] = values[0] if values else whole(option.get(8, []))
@@ -144,7 +144,7 @@ def read_network(path: str | Path, data: bytes | None = None) -> list[StoredLaye
         top = known[fields(output)[1][0].decode()]
         return [*top.hidden, top.map]
     except (*_DAMAGED, StopIteration) as error:
-        raise ProofError(f"{path} cannot be read as an ONNX file of dense layers and relus: {error}") from None
+        raise ProofError(f"{path} cannot be read as an ONNX file of affine maps and relus: {error}") from None
 
 
 def computed(operator: str, given: dict[str, Any], x: Any, y: Any = None, bias: Any = None) -> Computed:
@@ -236,7 +236,7 @@ def joined(f: list[StoredLayer], g: list[StoredLayer]) -> list[StoredLayer]:
     return pair
 
 
-def put(c: np.ndarray, lines: np.ndarray) -> np.ndarray:
+def put(c: np.ndarray, lines: Any) -> np.ndarray:
     return np.maximum(c, 0) * lines[0] + np.minimum(c, 0) * lines[1]
 
 
@@ -254,6 +254,7 @@ def may_bend(f: np.ndarray, g: np.ndarray) -> np.ndarray:
 
 def lines(ends: np.ndarray, slopes: Any, over: Any, under: Any, size: np.ndarray, share: float) -> np.ndarray:
     """Slopes of lines above and below, offsets with room for rounding, and values at the middle: [3, 2, B, 1, n]."""
+    # A coefficient is off by a few eps, whichever value it multiplies: the room is that times the size.
     x, room = 0.5 * ends[1] - 0.5 * ends[0], share * (size + over + under) + TINY
     middle = slopes[0] * x + over, slopes[1] * x - under
     return np.array([slopes, (over + room, -under - room), middle])[:, :, :, None]
@@ -276,18 +277,19 @@ class Boxes:
     def __init__(self, pair: list[StoredLayer], low: np.ndarray, high: np.ndarray) -> None:
         self.inputs, self.layers, self.units = (high[:, None], low[:, None]), list[Any](), list[Any]()
         share, one = gamma(2 * sum(sum(a.shape) for a, _ in pair)), np.ones((1, len(low), 1))
-        u = np.stack([-low, high])
+        u, met = np.stack([-low, high]), np.zeros(len(low))
         for a, e in pair:
             u = np.append(u, np.append(-one, one, 0), 2)
+            # By how much f or d is off, and a row's products with weights, per coefficient; what may underflow.
             size = u.max(0)
             room = (size @ e.T + share * (size @ np.abs(a).T)) * (1 + share) + TINY
-            self.layers.append((a, room[..., None], TINY * size.sum(1)[:, None, None]))
+            self.layers.append((a, room[..., None], TINY * (size.sum(1) + met)[:, None, None]))
             f, d = np.split(u @ np.maximum(a, 0).T + u[::-1] @ np.maximum(-a, 0).T + room, 2, 2)
             if len(self.layers) < len(pair):
                 g = f + d[::-1] + 4 * EPS * (f.max(0) + d.max(0))
                 self.narrow(f, d, g)
                 self.units.append(units(f, d, g, share))
-                on, bend = (f[0] <= 0) & (g[0] <= 0), may_bend(f, g)
+                on, bend, met = (f[0] <= 0) & (g[0] <= 0), may_bend(f, g), (f.max(0) + d.max(0)).sum(1)
                 s = np.stack([np.minimum(f[0], 0), np.maximum(f[1], 0)])
                 u = np.append(s, np.where(bend, np.maximum(d, 0), on * d), 2)
 
@@ -303,7 +305,7 @@ class Boxes:
                 above = above.reshape(f.shape[1], 2, -1).swapaxes(0, 1)
                 above[:, ~bend[:, part]] = np.inf  # a bound on a box does not depend on those beside it
                 x[:, :, part] = np.minimum(x[:, :, part], above)
-            room = 4 * EPS * (f.max(0) + d.max(0) + g.max(0))
+            room = 4 * EPS * (f.max(0) + d.max(0) + g.max(0))  # f = g + d: each follows from the others
             g[:] = np.minimum(g, f + d[::-1] + room)
             f[:] = np.minimum(f, g + d + room)
             d[:] = np.minimum(d, f + g[::-1] + room)

@@ -51,7 +51,7 @@ def save_proof(
     answer
         "holds", asked with ``keep=True``, or one of the answers "same".
     a, b
-        The ONNX files of both networks, of dense layers and relu units.
+        The ONNX files of both networks, of dense layers, convolutions and relu units.
     domain
         What was asked about: a box; None for all inputs.
     epsilon
