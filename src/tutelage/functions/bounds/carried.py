@@ -15,40 +15,49 @@ matrices per pair of layers; there is nothing to branch on. The ranges of f are 
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from tutelage.deadline import NEVER, Deadline, OutOfTime
-from tutelage.functions.answers import Question
+from tutelage.deadline import NEVER, Deadline
 from tutelage.functions.bounds.intervals import (
     Middle,
     Ranges,
     after,
     around,
-    backward_ranges,
     by_intervals,
-    interval_bounds,
     plus,
     times,
 )
-from tutelage.functions.interruptible import interruptible
 from tutelage.functions.layers.pairs import LayerPair
 from tutelage.functions.relaxations import Ends, difference_image, difference_line
 from tutelage.functions.rounding import EPS, UNDERFLOW
-from tutelage.functions.search.hunt import Hunt
 
-_UNITS = 4096  # it trades time for tightness; the most hidden units whose ranges are bounded backwards
-_STEPS = 8  # of the gradient for the ranges of f: more of them narrow few ranges further
 _ROWS = 1 << 22  # entries of the coefficients that are substituted at a time: they have to fit into memory
 
 
 @dataclass(frozen=True, eq=False)
-class _Lines:
-    """Slopes and offsets above and below a = sigma(f) - sigma(g) as a line of d; sizes: of d and of a. All [n]."""
+class DifferenceLines:
+    """Slopes and offsets above and below a = sigma(f) - sigma(g) as a line of d; sizes: of d and of a. All [n].
+
+    Slopes and offsets may also be [K, n], of their own for every row. straight: which units do not bend.
+    """
 
     above: Ends
     below: Ends
     size_d: np.ndarray
     size_a: np.ndarray
+    straight: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Substitution:
+    """What is put in from the top down: e of every layer, and the lines of the units between them.
+
+    known: ends of the differences of the outputs, by intervals.
+    """
+
+    layers: list[LayerPair]
+    moved: list[Middle]
+    lines: list[DifferenceLines]
+    known: Ends
 
 
 def carried(
@@ -64,11 +73,31 @@ def carried(
     units in each layer; infinite elsewhere.
     """
     outputs = layers[-1].wf.shape[0]
-    if any(layer.left_f != layer.left_g for layer in layers[:-1]):
+    put = put_in(layers, low, high, ranges, deadline)
+    if put is None:
         return np.full(outputs, np.inf)
+    both = _ends(layers, put.moved, put.lines, np.arange(outputs), put.known, deadline)
+    size = np.maximum(np.abs(both[0]), np.abs(both[1]))
+    return np.where(np.isfinite(size), size, np.inf)
+
+
+def put_in(
+    layers: list[LayerPair],
+    low: np.ndarray,
+    high: np.ndarray,
+    ranges: list[Ends] | None,
+    deadline: Deadline,
+    any_share: bool = False,
+) -> Substitution | None:
+    """What :func:`carried` puts in; None where a layer has units of two kinds.
+
+    any_share: whether it is to hold for any shares z of the units that may bend, those too that no input gives.
+    """
+    if any(layer.left_f != layer.left_g for layer in layers[:-1]):
+        return None
     f, d = around(low, high), around(np.zeros_like(low), np.zeros_like(low))
     moved: list[Middle] = []
-    lines: list[_Lines] = []
+    lines: list[DifferenceLines] = []
     # Invariant: `moved` holds e of every layer so far and `lines` those of its units, so that the difference in the
     # next layer can be bounded by what lies below it alone.
     for number, layer in enumerate(layers):
@@ -78,19 +107,21 @@ def carried(
         slack = layer.slack_f + layer.slack_g
         moved.append(plus(times(layer.wd, f, layer.sizes[2]), (zero, zero, zero), layer.bd, slack, layer.terms))
         if number == len(layers) - 1:
-            both = _ends(layers, moved, lines, np.arange(outputs), met.d, deadline)
-            size = np.maximum(np.abs(both[0]), np.abs(both[1]))
-            return np.where(np.isfinite(size), size, np.inf)
+            return Substitution(layers, moved, lines, met.d)
         known = met.f if ranges is None else ranges[number]
         range_f = np.maximum(met.f[0], known[0]), np.minimum(met.f[1], known[1])
         bends = np.flatnonzero(~Ranges(range_f, met.d, met.positive_g).straight(layer))
         range_d = _ends(layers, moved, lines, bends, met.d, deadline)
-        lines.append(_around(layer, Ranges(range_f, range_d, met.positive_g)))
+        both = Ranges(range_f, range_d, met.positive_g)
         f, d = after(range_f, range_d, layer.left_f, layer.left_g)
+        if any_share:
+            ends = np.stack([*range_d, layer.left_f * range_d[0], layer.left_f * range_d[1]])
+            d = around(np.nextafter(ends.min(0), -np.inf), np.nextafter(ends.max(0), np.inf))
+        lines.append(_around(layer, both, any_share))
     raise AssertionError("a network has a layer")
 
 
-def _around(layer: LayerPair, ranges: Ranges) -> _Lines:
+def _around(layer: LayerPair, ranges: Ranges, any_share: bool) -> DifferenceLines:
     """The lines of a layer: those of z d, and exact ones of units on one side of their kink in both networks."""
     (low_f, _), (low_d, high_d) = ranges.f, ranges.d
     left, straight = layer.left_f, ranges.straight(layer)
@@ -99,15 +130,15 @@ def _around(layer: LayerPair, ranges: Ranges) -> _Lines:
     for above in (True, False):
         line = difference_line(low_d, high_d, left, above)
         made.append((np.where(straight, slope, line[0]), np.where(straight, 0.0, line[1])))
-    image = difference_image(ranges.f, ranges.d, left, left)
+    image = ranges.d if any_share else difference_image(ranges.f, ranges.d, left, left)
     size_d, size_a = (np.maximum(np.abs(a), np.abs(b)) for a, b in (ranges.d, image))
-    return _Lines(made[0], made[1], size_d, size_a)
+    return DifferenceLines(made[0], made[1], size_d, size_a, straight)
 
 
 def _ends(
     layers: list[LayerPair],
     moved: list[Middle],
-    lines: list[_Lines],
+    lines: list[DifferenceLines],
     units: np.ndarray,
     known: Ends,
     deadline: Deadline,
@@ -122,17 +153,21 @@ def _ends(
         rows = np.zeros((2 * len(some), len(low)))
         rows[np.arange(len(some)), some] = 1.0
         rows[len(some) + np.arange(len(some)), some] = -1.0
-        most = _upper(layers, moved, lines, rows, deadline)
+        most, _ = upper(layers, moved, lines, rows, deadline)
         high[some] = np.minimum(high[some], most[: len(some)])
         low[some] = np.maximum(low[some], -most[len(some) :])
     return np.minimum(low, high), np.maximum(low, high)
 
 
-def _upper(
-    layers: list[LayerPair], moved: list[Middle], lines: list[_Lines], rows: np.ndarray, deadline: Deadline
-) -> np.ndarray:
-    """Upper bounds [K] of rows [K, n] times the differences in the last layer of which ``moved`` is known."""
+def upper(
+    layers: list[LayerPair], moved: list[Middle], lines: list[DifferenceLines], rows: np.ndarray, deadline: Deadline
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Upper bounds [K] of rows [K, n] times the differences in the last layer of which ``moved`` is known.
+
+    Also how much offsets of lines add to them, [K, n] of every layer below.
+    """
     value = error = np.zeros(len(rows))
+    offsets: list[np.ndarray] = []
     # Invariant: rows . d of the top layer <= rows . d of this layer + value + error, the rows being those of now.
     for number in reversed(range(len(moved))):
         deadline.check()
@@ -148,43 +183,13 @@ def _upper(
         up, down = np.maximum(rows, 0.0), np.minimum(rows, 0.0)
         (slope, offset), (slope_below, offset_below) = below.above, below.below
         # No offset lowers the bound: those above are at least 0, those below at most.
-        added = up @ offset + down @ offset_below
+        each = up * offset + down * offset_below
+        added = each.sum(1)
+        offsets.insert(0, each)
         value = value + added
         wide = rows.shape[1] + 32
         error = error + EPS * (wide * added + 8 * np.abs(value) + 8 * ((up - down) @ below.size_d))
         error = error + wide * UNDERFLOW * (1 + below.size_a.sum() + below.size_d.sum())
         rows = up * slope + down * slope_below
     bound = value + error * (1 + 64 * EPS) + UNDERFLOW
-    return np.where(np.isnan(bound), np.inf, bound)
-
-
-def bounded_at_once(
-    layers: list[LayerPair], question: Question, hunt: Hunt, deadline: Deadline = NEVER
-) -> torch.Tensor:
-    """Bounds [C] on the difference over the whole box: by intervals, then with better ranges of f where these help.
-
-    A deadline that passes before the intervals are done raises OutOfTime; later it leaves out the better ranges.
-    """
-    low, high = hunt.low.numpy(), hunt.high.numpy()
-    bounds = interval_bounds(layers, low, high, deadline=deadline)
-    limits = question.limits.numpy()
-    if (bounds <= limits).all():
-        return torch.from_numpy(bounds)
-    try:
-        bounds = np.minimum(bounds, carried(layers, low, high, None, deadline))
-        # Backward ranges take one product of matrices per pair of layers, quadratic in the depth: they are worth it
-        # only where intervals leave the question open.
-        if (bounds <= limits).all() or sum(len(layer.bf) for layer in layers[:-1]) > _UNITS:
-            return torch.from_numpy(bounds)
-        for steps in (0, _STEPS):
-            with interruptible(deadline, sum(layer.wf.size for layer in layers)):
-                ranges = backward_ranges(layers, low, high, steps, deadline)
-            if ranges is None:
-                break
-            bounds = np.minimum(bounds, interval_bounds(layers, low, high, ranges, deadline))
-            bounds = np.minimum(bounds, carried(layers, low, high, ranges, deadline))
-            if (bounds <= limits).all():
-                break
-    except OutOfTime:
-        pass
-    return torch.from_numpy(bounds)
+    return np.where(np.isnan(bound), np.inf, bound), offsets

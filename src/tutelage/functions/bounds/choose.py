@@ -3,6 +3,7 @@
 1. Intervals over the whole domain, where inputs are many or zonotopes do not fit into memory or time: one pass, and
    the difference of nearly equal networks stays small in it. Then ranges of f are bounded backwards, and with them the
    difference (:mod:`.carried`), signs included: for networks that differ in a few roundings nothing else is needed.
+   A bound that is nearly enough is cut by what units hand on (:mod:`.branch_shares`), thousands of parts a second.
 2. Branching on inputs (:mod:`.branch_inputs`), where at most 24 sides of the box are not flat: zonotopes of both
    networks and of their difference, on boxes that are cut in two; where that almost proves a box, ranges of units
    that may bend are bounded backwards (:mod:`._refining`), which leaves a fifth to a third of the boxes. Nothing
@@ -26,9 +27,9 @@ from torch import Tensor
 
 from tutelage.deadline import Deadline, OutOfTime
 from tutelage.functions.answers import BY_FORM, OnClosing, Question, Rooms, held_against
+from tutelage.functions.bounds.at_once import bounded_at_once
 from tutelage.functions.bounds.branch_inputs import MOST_INPUTS, Bounder, Dividing
 from tutelage.functions.bounds.branch_units import prove_by_units
-from tutelage.functions.bounds.carried import bounded_at_once
 from tutelage.functions.bounds.intervals import interval_bounds
 from tutelage.functions.bounds.normal import normal_apart
 from tutelage.functions.bounds.whole_box import decide_sparse
