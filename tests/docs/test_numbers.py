@@ -105,3 +105,15 @@ def test_the_page_on_comparing_has_what_other_tools_answered():
         {r["verdict"] for r in stored["rows"] if r["question"] == q} for q in {r["question"] for r in stored["rows"]}
     ]
     assert not any({"sat", "unsat"} <= verdicts for verdicts in each), "two tools contradict one another"
+
+
+def test_the_page_on_comparing_has_the_proofs_that_were_checked():
+    stored = json.loads((ROOT / "docs/results/speed/proofs-cpu.json").read_text())
+    page = (ROOT / "docs/compare.md").read_text()
+    assert all(line in page for line in stored["proofs"])
+    holds = [r for r in stored["results"] if r["verdict"] == "holds"]
+    proved = [r for r in holds if r.get("verified")]
+    assert all(len(r["sha256"]) == 64 for r in proved)
+    assert all(r.get("verified", True) for r in holds), "a proof that was written is not verified"
+    assert all("dirty" not in r["commit"] for r in stored["results"])
+    assert f"{len(holds)} held and {len(proved)} of these came with a proof that verifies" in page
