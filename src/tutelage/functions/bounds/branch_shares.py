@@ -80,8 +80,8 @@ def _bounds(put: Substitution, row: np.ndarray, shares: np.ndarray) -> tuple[np.
         lines.append(DifferenceLines(above, below, each.size_d, each.size_a, each.straight))
     bounds, offsets = upper(put.layers, put.moved, lines, np.repeat(row[None], len(shares), 0), NEVER)
     added = np.concatenate(offsets, 1) if offsets else np.zeros((len(shares), 0))
-    # DifferenceLines of units that do not bend and of those whose share is given add nothing, and those of others at least the
-    # room for their rounding; a share of the bound below a millionth is no better than that.
+    # Lines of units that do not bend add nothing, nor those of units whose share is given; what others add at least is
+    # the room for their rounding, which is far below a millionth of the bound.
     at = added.argmax(1) if added.shape[1] else np.zeros(len(shares), np.int64)
     worth = added.max(1, initial=0.0) > 1e-6 * np.abs(bounds)
     return bounds, np.where(worth, at, -1)
