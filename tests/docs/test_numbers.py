@@ -77,6 +77,20 @@ def _close(cell, seconds):
     return abs(float(cell) - float(seconds)) <= 0.05 * float(seconds)
 
 
+def test_the_page_on_comparing_has_the_answers_to_public_pairs():
+    page, rows = (ROOT / "docs/compare.md").read_text(), []
+    for name in ("pairs-cpu", "splitter-cpu"):
+        stored = json.loads((ROOT / f"docs/results/speed/{name}.json").read_text())
+        rows += stored["results"]
+        assert stored["commit"] in page
+        assert "dirty" not in stored["commit"]
+        for line in stored["table"][2:]:
+            assert line.replace("| none | 0 of 0 | 0.0 |", "| none | | |") in page
+    counts = Counter(r["judged"] for r in rows)
+    assert counts["yes"] + counts["no"] == len(rows), "a wrong answer"
+    assert f"{counts['yes']} of {len(rows)} questions are decided, none wrongly" in page
+
+
 def test_the_page_on_comparing_has_the_answers_to_pairs_with_noise():
     stored = json.loads((ROOT / "docs/results/speed/isomorphic-cpu.json").read_text())
     rows = [r for r in stored["results"] if r["family"] == "isomorphic-acas-rebuilt"]
