@@ -20,8 +20,9 @@ def test_the_closed_forms_of_erf_are_their_integrals(s, r):
     """Over one dimension, with the mean of the other unit given the first; lengths of thousands included."""
     b, t, c = 0.4 * s, 1.1 * s, -0.3
     arrays = (row([s, 0.0]), row(b), row([t * r, t * math.sqrt(1 - r * r)]), row(c))
-    z, weight = np.polynomial.legendre.leggauss(4000)
-    edges = np.sort([-10, -b / s - 30 / s, -b / s, 30 / s - b / s, -c / t * r, 10]).clip(-10, 10)
+    z, weight = np.polynomial.legendre.leggauss(400)
+    steps = [place + wide * k for place, wide in ((-b / s, 30 / s), (-c / t * r, 30 / t)) for k in (-1, 0, 1)]
+    edges = np.sort([-10, *steps, 10]).clip(-10, 10)  # units of a length of thousands are steps
     middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
     z, weight = (middle[:, None] + half[:, None] * z).ravel(), (half[:, None] * weight).ravel()
     weight = weight * stats.norm.pdf(z)

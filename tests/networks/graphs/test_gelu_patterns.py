@@ -163,11 +163,11 @@ def test_what_torch_exports_is_bounded_against_the_module(approximate, opset, tm
 
 def test_the_two_forms_differ_by_what_is_bounded(tmp_path):
     files = [saved(tmp_path / f"{n}.onnx", PATTERNS[n][1]) for n in ("product, half", "tanh")]
-    answer = difference_bound(*files, (-1, 1), seconds=10)
+    answer = difference_bound(*files, (-1, 1), seconds=3)
     x = torch.rand(20_000, 3) * 2 - 1
     most = (outputs(read_network(files[0]), x) - outputs(read_network(files[1]), x)).abs().amax().item()
     assert 1e-4 < most <= answer.at_most.max().item() < 0.1
-    same = difference_bound(files[0], files[0], (-1, 1), seconds=10)
+    same = difference_bound(files[0], files[0], (-1, 1), seconds=3)
     assert same.at_most.max() < 1e-12
 
 
