@@ -223,7 +223,7 @@ def _words(label: str, closeness: Answer, asked: Asked) -> list[str]:
         for k, (most, least) in enumerate(rows):
             if asked.output in (None, k):
                 within = f"within {rounded_up(most, 4)}" if math.isfinite(most) else "no bound proved"
-                lines.append(f"output {k}: {within}; differs by at least {least:.4g}")
+                lines.append(f"output {k}: {within}" + (f"; differs by at least {least:.4g}" if least else ""))
     return lines
 
 

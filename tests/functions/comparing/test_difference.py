@@ -221,3 +221,15 @@ def test_a_proof_whose_boxes_are_kept_consists_of_boxes():
     found = difference_bound(first, second, (-1, 1), 1e-9, keep=True)
     assert found.holds
     assert found.leaves is not None
+
+
+def test_rounding_of_a_search_is_no_difference():
+    """Units without weights change no output; sums in another order differ in floats all the same."""
+    draw, shapes = torch.Generator().manual_seed(0), ((40, 30), (30, 20), (20, 2))
+    low, middle, top = (torch.randn(1, *shape, generator=draw, dtype=torch.float64) for shape in shapes)
+    idle = torch.zeros(1, 40, 7, dtype=torch.float64), torch.ones(1, 7, 20, dtype=torch.float64)
+    more = Network((torch.cat([low[..., :10], idle[0], low[..., 10:]], 2),
+                    torch.cat([middle[:, :10], idle[1], middle[:, 10:]], 1), top))  # fmt: skip
+    answer = difference_bound(more, Network((low, middle, top)), (-1, 1), 1e-6)
+    assert answer.holds
+    assert (answer.largest == 0).all()

@@ -40,6 +40,7 @@ _FOLLOW = 1.05  # times the largest difference found that a bound without a limi
 _SEARCH = 0.3  # of the time of a question about networks with sparse layers
 _SMALL = 100_000  # weights of networks whose products are too short for several threads
 _LEAST = 1e-12  # a difference that is not worth bounding any closer
+_SLIVER = 1 + 1e-6  # times a bound that a difference in floats may be where it is a real one, rounded
 
 
 def difference_bound(
@@ -356,7 +357,8 @@ def _in_words(
         reason += f"; the search had no time for {', '.join(hunt.untried)}"
     at_most = at_most + hunt.question.room
     witness = hunt.at if hunt.refuted or hunt.question.follow else None
-    largest = torch.minimum(hunt.largest, at_most)  # what a search finds above the bound is rounding
+    # What a search finds above the bound is rounding: a sliver above it is cut off, and more was no difference at all.
+    largest = torch.where(hunt.largest > _SLIVER * at_most, 0.0, torch.minimum(hunt.largest, at_most))
     return Answer(
         verdict, words, reason, in_words(hunt.domain), at_most, largest, witness, parts=parts, leaves=leaves,
         untried=tuple(hunt.untried),
